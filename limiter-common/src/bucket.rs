@@ -1,0 +1,311 @@
+//! The claim: how tokens leave a pool that many CPUs share, exactly, without a lock.
+//!
+//! A pool is one [`Word`] in one bucket. Each change is one compare-and-swap of a whole word, so a
+//! key's identity and what it used can't come apart. Three rules keep one key in one place:
+//!
+//! 1. A known key's word is changed where it is, also when a new window begins.
+//! 2. A new key first reserves a slot (value [`RESERVED`]), then looks at the bucket again; who sees
+//!    its key elsewhere clears the reservation and begins again. Of two that reserve, at least one
+//!    sees the other.
+//! 3. A slot belongs to its key until one tick after its end, so that a late CPU can't begin the old
+//!    window a second time elsewhere.
+//!
+//! The loom tests (`tests/loom.rs`) try these with every interleaving of three threads.
+
+use crate::clock::{Tick, WindowLength};
+use crate::word::{END_MASK, Fingerprint, Heat, MAX_VALUE, RESERVED, Word};
+
+/// How often a claim begins again after another CPU changed the word it was about to change.
+pub const TRIES: u32 = 8;
+
+/// A later clock than ours is believed up to this many ticks (1 s), or one window if that is more.
+const LATEST: u64 = 10;
+
+/// Eight words in one cache line, or what stands for them in a test.
+pub trait Bucket {
+    /// A power of two.
+    const SLOTS: u32 = 8;
+
+    /// Reads a slot; `slot` is below [`Bucket::SLOTS`].
+    fn load(&self, slot: u32) -> Word;
+
+    /// Replaces `old` by `new`, sequentially consistent; false if the slot no longer held `old`.
+    fn exchange(&self, slot: u32, old: Word, new: Word) -> bool;
+}
+
+/// A limit that never refuses: the key's use is counted and shown.
+pub const UNLIMITED: u32 = u32::MAX;
+
+/// What is asked of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Which key, within its bucket.
+    pub fingerprint: Fingerprint,
+    /// The time of this packet.
+    pub now: Tick,
+    /// The rule's window.
+    pub window: WindowLength,
+    /// Quanta per window, at most [`MAX_VALUE`], or [`UNLIMITED`].
+    pub limit: u32,
+    /// Quanta that this packet costs.
+    pub cost: u32,
+    /// The longest life of any word under the present policy, in ticks: see [`life`].
+    pub span: u32,
+}
+
+/// How a claim ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// All of the cost was debited from the window that ends at `end` (low 18 bits). `inserted` is the
+    /// slot where the key was new; `displaced` says that another key's word had to go for it.
+    Granted {
+        /// The low bits of the debited window's end, for [`refund`].
+        end: u64,
+        /// The slot of a key that had none before.
+        inserted: Option<u32>,
+        /// Another key lost its count.
+        displaced: bool,
+    },
+    /// Not enough is left; nothing was debited.
+    Spent,
+    /// The bucket is full of keys that are near or at their limits: this level can't judge.
+    Crowded,
+    /// Others kept changing the words.
+    Contended,
+}
+
+/// The longest that a word of a rule with this window can matter, in ticks: the window, and what a
+/// CPU with a later clock may have put behind it.
+#[must_use]
+pub const fn life(window: WindowLength) -> u32 {
+    let ticks = window.ticks();
+    ticks.wrapping_add(if ticks > 10 { ticks } else { 10 })
+}
+
+impl Ask {
+    /// Whether `word`, one of this key, still counts: it belongs to the window of `now`, or to a
+    /// later one, which another CPU has begun already and which nobody reopens.
+    #[inline(always)]
+    fn counts(&self, word: Word) -> bool {
+        let later = word.end().wrapping_sub(self.window.end_of(self.now).low()) & END_MASK;
+        if later == 0 {
+            return true;
+        }
+        let length = u64::from(self.window.ticks());
+        let latest = if length > LATEST { length } else { LATEST };
+        later <= latest && later.checked_rem(length) == Some(0)
+    }
+
+    /// Whether this cost fits beside what was used.
+    #[inline(always)]
+    fn fits(&self, used: u32) -> bool {
+        self.limit == UNLIMITED || used.saturating_add(self.cost) <= self.limit
+    }
+
+    #[inline(always)]
+    fn heat(&self, used: u32) -> Heat {
+        if used >= self.limit.div_ceil(2) {
+            Heat::Hot
+        } else if used >= self.limit.div_ceil(8) {
+            Heat::Warm
+        } else {
+            Heat::Cold
+        }
+    }
+
+    /// The word of a key whose window begins with this claim.
+    #[inline(always)]
+    fn first(&self) -> Word {
+        let heat = if self.heat(self.cost) == Heat::Cold { Heat::Cold } else { Heat::Warm };
+        Word::new(self.fingerprint, self.window.end_of(self.now), heat, self.capped(self.cost))
+    }
+
+    /// Only an unlimited pool can count further than a word.
+    #[inline(always)]
+    fn capped(&self, used: u32) -> u32 {
+        if used > MAX_VALUE { MAX_VALUE } else { used }
+    }
+}
+
+/// Where a key is, or could go.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Its own word, alive or dead.
+    Own(u32, Word),
+    /// A slot that no living key needs.
+    Free(u32, Word),
+    /// The coldest of a full bucket.
+    Cold(u32, Word),
+    /// Nowhere.
+    Full,
+}
+
+/// Reads each slot once, beginning at one that depends on the key, so that ties fall differently for
+/// different keys.
+#[inline(always)]
+fn find<B: Bucket>(bucket: &B, ask: &Ask) -> Place {
+    const FREE: u32 = 0;
+    const KEPT: u32 = 3;
+    #[expect(clippy::cast_possible_truncation, reason = "only the lowest bits are used")]
+    let start = ask.fingerprint.get() as u32;
+    let (mut best, mut best_slot, mut best_word) = (KEPT, 0, Word::EMPTY);
+    let mut i = 0_u32;
+    while i < B::SLOTS {
+        let slot = start.wrapping_add(i) & B::SLOTS.wrapping_sub(1);
+        let word = bucket.load(slot);
+        if word.belongs_to(ask.fingerprint) {
+            return Place::Own(slot, word);
+        }
+        let rank = if !word.occupied(ask.now, ask.span) {
+            FREE
+        } else if word.value() == RESERVED || word.heat() >= Heat::Hot {
+            KEPT
+        } else {
+            1_u32.wrapping_add(word.heat() as u32)
+        };
+        if rank < best {
+            (best, best_slot, best_word) = (rank, slot, word);
+        }
+        i = i.wrapping_add(1);
+    }
+    match best {
+        FREE => Place::Free(best_slot, best_word),
+        KEPT => Place::Full,
+        _ => Place::Cold(best_slot, best_word),
+    }
+}
+
+/// Whether a claim would be granted now. A refusal marks the key as spent, so that nobody displaces
+/// it while it is being limited; nothing is debited or inserted.
+#[inline(always)]
+pub fn has_room<B: Bucket>(bucket: &B, ask: &Ask) -> bool {
+    if let Place::Own(slot, word) = find(bucket, ask)
+        && ask.counts(word)
+        // Whoever is putting the key there decides; the claim will see what it put.
+        && word.value() != RESERVED
+    {
+        return ask.fits(word.value()) || refuse(bucket, slot, word);
+    }
+    ask.fits(0)
+}
+
+/// Marks a word as spent. Always false, the answer of its callers. If the swap fails, another CPU
+/// has just changed the word, and the next refusal marks it.
+#[inline(always)]
+fn refuse<B: Bucket>(bucket: &B, slot: u32, word: Word) -> bool {
+    if word.heat() != Heat::Spent {
+        bucket.exchange(slot, word, word.with(Heat::Spent, word.value()));
+    }
+    false
+}
+
+/// Takes the cost out of the key's pool, all or nothing.
+#[inline(always)]
+pub fn claim<B: Bucket>(bucket: &B, ask: &Ask) -> Claim {
+    let mut tries = 0;
+    while tries < TRIES {
+        tries = tries.wrapping_add(1);
+        let answer = match find(bucket, ask) {
+            Place::Own(slot, word) => debit(bucket, ask, slot, word),
+            Place::Free(slot, word) => insert(bucket, ask, slot, word, false),
+            Place::Cold(slot, word) => insert(bucket, ask, slot, word, true),
+            Place::Full => return if ask.fits(0) { Claim::Crowded } else { Claim::Spent },
+        };
+        if let Some(claim) = answer {
+            return claim;
+        }
+    }
+    Claim::Contended
+}
+
+/// Debits a key where it is; `None` if the word changed meanwhile.
+#[inline(always)]
+fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, word: Word) -> Option<Claim> {
+    let debited = if ask.counts(word) {
+        let used = word.value();
+        if used == RESERVED {
+            return None;
+        }
+        if !ask.fits(used) {
+            refuse(bucket, slot, word);
+            return Some(Claim::Spent);
+        }
+        let used = ask.capped(used.saturating_add(ask.cost));
+        let heat = ask.heat(used);
+        word.with(if heat > word.heat() { heat } else { word.heat() }, used)
+    } else {
+        // The window is over: the next one begins in the same slot.
+        if !ask.fits(0) {
+            return Some(Claim::Spent);
+        }
+        ask.first()
+    };
+    if bucket.exchange(slot, word, debited) {
+        Some(Claim::Granted { end: debited.end(), inserted: None, displaced: false })
+    } else {
+        None
+    }
+}
+
+/// Puts a new key into a slot in place of `word`; `None` if it has to be tried again.
+#[inline(always)]
+fn insert<B: Bucket>(
+    bucket: &B,
+    ask: &Ask,
+    slot: u32,
+    word: Word,
+    displaced: bool,
+) -> Option<Claim> {
+    if !ask.fits(0) {
+        return Some(Claim::Spent);
+    }
+    let first = ask.first();
+    let reserved = first.with(Heat::Cold, RESERVED);
+    if !bucket.exchange(slot, word, reserved) {
+        return None;
+    }
+    if has_twin(bucket, ask.fingerprint, slot) {
+        bucket.exchange(slot, reserved, Word::EMPTY);
+        return None;
+    }
+    // Nobody else changes a reserved word before its end.
+    if bucket.exchange(slot, reserved, first) {
+        Some(Claim::Granted { end: first.end(), inserted: Some(slot), displaced })
+    } else {
+        None
+    }
+}
+
+/// Whether the key lies in any other slot.
+#[inline(always)]
+fn has_twin<B: Bucket>(bucket: &B, fingerprint: Fingerprint, own: u32) -> bool {
+    let mut slot = 0;
+    while slot < B::SLOTS {
+        if slot != own && bucket.load(slot).belongs_to(fingerprint) {
+            return true;
+        }
+        slot = slot.wrapping_add(1);
+    }
+    false
+}
+
+/// Gives back what [`claim`] debited from the window that ends at `end`. Once that window is over,
+/// there is nothing to give back to.
+#[inline(always)]
+pub fn refund<B: Bucket>(bucket: &B, ask: &Ask, end: u64) {
+    let mut tries = 0;
+    while tries < TRIES {
+        tries = tries.wrapping_add(1);
+        let Place::Own(slot, word) = find(bucket, ask) else { return };
+        if word.end() != end || word.value() == RESERVED {
+            return;
+        }
+        let rest = word.value().saturating_sub(ask.cost);
+        if bucket.exchange(slot, word, word.with(word.heat(), rest)) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

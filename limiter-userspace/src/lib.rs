@@ -1,0 +1,4 @@
+//! The limiter daemon and its command line. See ARCHITECTURE.md for the map.
+
+pub mod control;
+pub mod telemetry;

@@ -1,0 +1,2 @@
+//! The `limiter` binary.
+fn main() {}

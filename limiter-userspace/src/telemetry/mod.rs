@@ -1,0 +1,3 @@
+//! What can be seen from outside: counts as plain values, the metrics made of them, the exporter.
+
+pub mod counts;
