@@ -56,11 +56,8 @@ pub struct Ask {
 /// How a claim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// All of the cost was debited from the window that ends at `end` (low 18 bits). `inserted` is the
-    /// slot where the key was new; `displaced` says that another key's word had to go for it.
+    /// All of the cost was debited.
     Granted {
-        /// The low bits of the debited window's end, for [`refund`].
-        end: u64,
         /// The slot of a key that had none before.
         inserted: Option<u32>,
         /// Another key lost its count.
@@ -241,7 +238,7 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, word: Word) -> Option<Clai
         ask.first()
     };
     if bucket.exchange(slot, word, debited) {
-        Some(Claim::Granted { end: debited.end(), inserted: None, displaced: false })
+        Some(Claim::Granted { inserted: None, displaced: false })
     } else {
         None
     }
@@ -270,7 +267,7 @@ fn insert<B: Bucket>(
     }
     // Nobody else changes a reserved word before its end.
     if bucket.exchange(slot, reserved, first) {
-        Some(Claim::Granted { end: first.end(), inserted: Some(slot), displaced })
+        Some(Claim::Granted { inserted: Some(slot), displaced })
     } else {
         None
     }
@@ -289,10 +286,11 @@ fn has_twin<B: Bucket>(bucket: &B, fingerprint: Fingerprint, own: u32) -> bool {
     false
 }
 
-/// Gives back what [`claim`] debited from the window that ends at `end`. Once that window is over,
+/// Gives back what [`claim`] debited, if the window of `ask.now` is still the word's. Once it is over,
 /// there is nothing to give back to.
 #[inline(always)]
-pub fn refund<B: Bucket>(bucket: &B, ask: &Ask, end: u64) {
+pub fn refund<B: Bucket>(bucket: &B, ask: &Ask) {
+    let end = ask.window.end_of(ask.now).low();
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);

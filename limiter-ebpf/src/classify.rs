@@ -1,0 +1,58 @@
+//! Which rules can judge a packet: three look-ups, whatever the number of rules.
+
+use limiter_common::key::Family;
+use limiter_common::layout::{Classifier, OnFault, PolicyEntry};
+use limiter_common::packet::{Fault, Packet};
+
+use crate::maps;
+
+/// The policy that judges this packet. The generation is read once per packet, so that no packet
+/// sees two policies.
+pub struct Policy {
+    generation: u32,
+    entry: &'static PolicyEntry,
+}
+
+impl Policy {
+    /// `None` before the first policy.
+    #[inline(always)]
+    pub fn active() -> Option<Self> {
+        let meta = maps::meta()?;
+        // SAFETY: the daemon changes the field while we run: one volatile read decides.
+        let generation = unsafe { core::ptr::read_volatile(&raw const meta.generation) };
+        if generation == 0 {
+            return None;
+        }
+        Some(Self { generation, entry: maps::policy(generation)? })
+    }
+
+    #[inline(always)]
+    pub fn on_fault(&self, fault: Fault) -> OnFault {
+        self.entry.on_fault(fault)
+    }
+}
+
+/// The class of a packet; 0 if no rule applies.
+#[inline(always)]
+pub fn class(policy: &Policy, packet: &Packet) -> u32 {
+    let Some(tables) = maps::classifier(policy.generation) else { return 0 };
+    let column = tables.protocol[packet.protocol.index() as usize & 511];
+    let row = match packet.destination_port {
+        Some(port) => tables.port[port as usize],
+        None => Classifier::NO_PORT,
+    };
+    tables.class[Classifier::cell(column, packet.kind, row) & (Classifier::CELLS - 1)] as u32
+}
+
+/// Class, generation and family in one number, for the border to the limiting function.
+#[inline(always)]
+pub fn pack(policy: &Policy, class: u32, family: Family) -> u64 {
+    class as u64 | ((policy.generation & 1) as u64) << 8 | (family as u64) << 16
+}
+
+/// The reverse of [`pack`].
+#[inline(always)]
+pub fn unpack(what: u64) -> (u32, u32, Family) {
+    let family = if what >> 16 == Family::V6 as u64 { Family::V6 } else { Family::V4 };
+    ((what & 0xff) as u32, (what >> 8 & 1) as u32, family)
+}

@@ -1,0 +1,44 @@
+//! All packet pointers: the parser's view of a frame in the kernel.
+
+use aya_ebpf::helpers::generated::bpf_xdp_get_buff_len;
+use aya_ebpf::programs::XdpContext;
+use limiter_common::frame::{Frame, MAX_OFFSET};
+
+/// The first buffer of a frame, which holds all headers, and the length of the whole.
+pub struct XdpFrame {
+    start: usize,
+    end: usize,
+    length: u32,
+}
+
+impl XdpFrame {
+    #[inline(always)]
+    pub fn new(context: &XdpContext) -> Self {
+        // SAFETY: the context is the one the kernel called the program with.
+        let length = unsafe { bpf_xdp_get_buff_len(context.ctx) };
+        Self { start: context.data(), end: context.data_end(), length: length as u32 }
+    }
+
+    /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
+    #[inline(always)]
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+}
+
+impl Frame for XdpFrame {
+    #[inline(always)]
+    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        // The verifier needs a constant bound on what is added to a packet pointer.
+        if offset > MAX_OFFSET {
+            return None;
+        }
+        let from = self.start + offset;
+        if from + N > self.end {
+            return None;
+        }
+        // SAFETY: `from … from + N` lies between the frame's start and end, as just compared; the
+        // verifier proves it again. Any bytes are a valid array of bytes.
+        Some(unsafe { core::ptr::read_unaligned(from as *const [u8; N]) })
+    }
+}
