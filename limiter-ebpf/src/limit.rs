@@ -3,54 +3,42 @@
 
 use limiter_common::counters::RuleCount;
 use limiter_common::hash::KeyHash;
-use limiter_common::key::{Level, Source};
+use limiter_common::key::{Key, Level, Source};
 use limiter_common::layout::MAX_RULES;
 use limiter_common::verdict::{Judgement, Refusal};
 
 use crate::pool::{self, CONTENDED, CROWDED, GRANTED_DISPLACED, SPENT};
 use crate::{classify, maps, stats};
 
-/// What is the same for all pools of one packet.
-struct Packet {
-    source: Source,
+/// A packet's pools of one level: small values, so that all of it stays in registers.
+#[derive(Clone, Copy)]
+struct Pools {
+    key: Key,
+    hash: u64,
     generation: u32,
     tick: u64,
     length: u32,
 }
 
-/// A packet's pools of one level.
-struct Pools<'a> {
-    packet: &'a Packet,
-    level: Level,
-    hash: u64,
-}
-
-impl<'a> Pools<'a> {
+impl Pools {
     #[inline(always)]
-    fn new(packet: &'a Packet, level: Level) -> Option<Self> {
-        let seed = maps::meta()?.seed();
-        Some(Self { packet, level, hash: KeyHash::of(seed, packet.source.key(level)).0 })
+    fn name(self, place: u32) -> u32 {
+        pool::name(self.generation, place, self.key)
     }
 
     #[inline(always)]
-    fn name(&self, place: u32) -> u32 {
-        pool::name(self.packet.generation, place, self.packet.source.key(self.level))
+    fn has_room(self, place: u32) -> bool {
+        pool::has_room(self.hash, self.name(place), self.tick, self.length) != 0
     }
 
     #[inline(always)]
-    fn has_room(&self, place: u32) -> bool {
-        pool::has_room(self.hash, self.name(place), self.packet.tick, self.packet.length) != 0
+    fn draw(self, place: u32) -> u32 {
+        pool::draw(self.hash, self.key.bits(), self.name(place), self.tick, self.length)
     }
 
     #[inline(always)]
-    fn draw(&self, place: u32) -> u32 {
-        let bits = self.packet.source.key(self.level).bits();
-        pool::draw(self.hash, bits, self.name(place), self.packet.tick, self.packet.length)
-    }
-
-    #[inline(always)]
-    fn give_back(&self, place: u32) {
-        pool::give_back(self.hash, self.name(place), self.packet.tick, self.packet.length);
+    fn give_back(self, rules: u32) {
+        pool::give_back(self.hash, rules, self.name(0), self.tick, self.length);
     }
 }
 
@@ -142,38 +130,50 @@ fn with_rules(what: u64, rules: u32) -> u64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn take(bits: u64, what: u64, tick: u64, length: u32) -> u32 {
     let (_, generation, family) = classify::unpack(what & 0xffff_ffff);
-    let packet = Packet { source: Source::from_bits(family, bits), generation, tick, length };
-    let [Some(total), Some(prefix), Some(source)] =
-        Level::ALL.map(|level| Pools::new(&packet, level))
-    else {
-        return TAKEN;
-    };
     let rules = (what >> 32) as u32;
-    for pools in [&total, &prefix, &source] {
-        let refused = first_without_room(pools, rules);
-        if refused != TAKEN {
-            return refused;
-        }
+    let Some(meta) = maps::meta() else { return TAKEN };
+    let source = Source::from_bits(family, bits);
+    let mut total = Pools { key: Key::TOTAL, hash: 0, generation, tick, length };
+    let mut prefix = Pools { key: source.key(Level::Prefix), ..total };
+    let mut source = Pools { key: source.key(Level::Source), ..total };
+    total.hash = KeyHash::of(meta.seed(), total.key).0;
+    prefix.hash = KeyHash::of(meta.seed(), prefix.key).0;
+    source.hash = KeyHash::of(meta.seed(), source.key).0;
+
+    let mut refused = first_without_room(total, Level::Total, rules);
+    if refused == TAKEN {
+        refused = first_without_room(prefix, Level::Prefix, rules);
     }
-    let mut drawn = [0; Level::COUNT];
-    for pools in [&total, &prefix, &source] {
-        let refused = draw_all(pools, rules, &mut drawn);
-        if refused != TAKEN {
-            give_back(&total, drawn[0]);
-            give_back(&prefix, drawn[1]);
-            give_back(&source, drawn[2]);
-            return refused;
-        }
+    if refused == TAKEN {
+        refused = first_without_room(source, Level::Source, rules);
     }
-    TAKEN
+    if refused != TAKEN {
+        return refused;
+    }
+
+    let (mut from_total, mut from_prefix, mut from_source) = (0, 0, 0);
+    refused = draw_all(total, Level::Total, rules, &mut from_total);
+    if refused == TAKEN {
+        refused = draw_all(prefix, Level::Prefix, rules, &mut from_prefix);
+    }
+    if refused == TAKEN {
+        refused = draw_all(source, Level::Source, rules, &mut from_source);
+    }
+    if refused != TAKEN {
+        // Another CPU took the last token between our look and our claim.
+        total.give_back(from_total);
+        prefix.give_back(from_prefix);
+        source.give_back(from_source);
+    }
+    refused
 }
 
 #[inline(always)]
-fn first_without_room(pools: &Pools<'_>, rules: u32) -> u32 {
+fn first_without_room(pools: Pools, level: Level, rules: u32) -> u32 {
     let mut place = 0;
     while place < MAX_RULES {
         if rules >> place & 1 != 0 && !pools.has_room(place) {
-            return answer(NO_ROOM, pools.level, place);
+            return answer(NO_ROOM, level, place);
         }
         place += 1;
     }
@@ -182,20 +182,21 @@ fn first_without_room(pools: &Pools<'_>, rules: u32) -> u32 {
 
 /// Claims in every rule's pool of one level and notes in `drawn` what was granted.
 #[inline(always)]
-fn draw_all(pools: &Pools<'_>, rules: u32, drawn: &mut [u32; Level::COUNT]) -> u32 {
-    let (generation, length) = (pools.packet.generation, pools.packet.length);
+fn draw_all(pools: Pools, level: Level, rules: u32, drawn: &mut u32) -> u32 {
     let mut place = 0;
     while place < MAX_RULES {
         if rules >> place & 1 != 0 {
             match pools.draw(place) {
-                SPENT => return answer(NO_ROOM, pools.level, place),
-                CONTENDED => return answer(CHANGING, pools.level, place),
+                SPENT => return answer(NO_ROOM, level, place),
+                CONTENDED => return answer(CHANGING, level, place),
                 // Judged by the coarser levels alone.
-                CROWDED => count(generation, place, RuleCount::Crowded(pools.level), length),
+                CROWDED => {
+                    count(pools.generation, place, RuleCount::Crowded(level), pools.length);
+                }
                 granted => {
-                    drawn[pools.level as usize] |= 1 << place;
+                    *drawn |= 1 << place;
                     if granted == GRANTED_DISPLACED {
-                        count(generation, place, RuleCount::Displaced(pools.level), length);
+                        count(pools.generation, place, RuleCount::Displaced(level), pools.length);
                     }
                 }
             }
@@ -203,15 +204,4 @@ fn draw_all(pools: &Pools<'_>, rules: u32, drawn: &mut [u32; Level::COUNT]) -> u
         place += 1;
     }
     TAKEN
-}
-
-#[inline(always)]
-fn give_back(pools: &Pools<'_>, drawn: u32) {
-    let mut place = 0;
-    while place < MAX_RULES {
-        if drawn >> place & 1 != 0 {
-            pools.give_back(place);
-        }
-        place += 1;
-    }
 }

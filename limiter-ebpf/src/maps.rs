@@ -11,7 +11,6 @@
 //! | BYPASS | – | command line | program | – |
 //! | TEST_CLOCK | – | tests | program, if loaded for tests | – |
 
-use aya_ebpf::Global;
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
 use limiter_common::counters::{Count, ROWS};
@@ -56,9 +55,16 @@ static BYPASS: Array<u32> = Array::with_max_entries(1, 0);
 static TEST_CLOCK: Array<u64> = Array::with_max_entries(1, 0);
 
 #[unsafe(no_mangle)]
-static BUCKET_MASK: Global<u32> = Global::new(DEFAULT_BUCKETS - 1);
+static BUCKET_MASK: u32 = DEFAULT_BUCKETS - 1;
 #[unsafe(no_mangle)]
-static USE_TEST_CLOCK: Global<u32> = Global::new(0);
+static USE_TEST_CLOCK: u32 = 0;
+
+/// A constant that the loader may have replaced, so the compiler must not fold it.
+#[inline(always)]
+fn constant(value: &'static u32) -> u32 {
+    // SAFETY: a reference is always readable.
+    unsafe { core::ptr::read_volatile(value) }
+}
 
 #[inline(always)]
 pub fn meta() -> Option<&'static Meta> {
@@ -87,7 +93,7 @@ pub fn rule(generation: u32, place: u32) -> Option<&'static RuleEntry> {
 
 #[inline(always)]
 pub fn bucket_mask() -> u32 {
-    BUCKET_MASK.load()
+    constant(&BUCKET_MASK)
 }
 
 /// The first of a bucket's eight words.
@@ -122,7 +128,7 @@ pub fn bypass() -> Bypass {
 /// The test clock in Unix nanoseconds, if the program was loaded for tests.
 #[inline(always)]
 pub fn test_clock() -> Option<u64> {
-    if USE_TEST_CLOCK.load() == 0 {
+    if constant(&USE_TEST_CLOCK) == 0 {
         return None;
     }
     TEST_CLOCK.get(0).copied()

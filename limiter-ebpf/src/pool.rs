@@ -7,7 +7,7 @@ use limiter_common::bucket::{self, Ask, Bucket, Claim};
 use limiter_common::clock::Tick;
 use limiter_common::hash::KeyHash;
 use limiter_common::key::{Key, Level};
-use limiter_common::layout::{AddressEntry, RuleEntry};
+use limiter_common::layout::{AddressEntry, MAX_RULES, RuleEntry};
 use limiter_common::word::Word;
 
 use crate::maps;
@@ -124,12 +124,20 @@ pub extern "C" fn draw(hash: u64, bits: u64, name: u32, tick: u64, length: u32) 
     }
 }
 
-/// Gives a granted cost back, since another pool refused.
+/// Gives granted costs back, since another pool refused: one pool of each rule in `rules`. A function
+/// of its own also so that `rules` is just some number to the verifier: it would follow each of
+/// 2^32 ways to come to it.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn give_back(hash: u64, name: u32, tick: u64, length: u32) -> u32 {
-    if let Some(pool) = Pool::open(hash, name, tick, length) {
-        bucket::refund(&pool.words, &pool.ask);
+pub extern "C" fn give_back(hash: u64, rules: u32, name: u32, tick: u64, length: u32) -> u32 {
+    let mut place = 0;
+    while place < MAX_RULES {
+        if rules >> place & 1 != 0
+            && let Some(pool) = Pool::open(hash, name | place, tick, length)
+        {
+            bucket::refund(&pool.words, &pool.ask);
+        }
+        place += 1;
     }
     0
 }

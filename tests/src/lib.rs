@@ -1,1 +1,2 @@
-//! stub
+//! The test kit.
+pub mod program;
