@@ -31,6 +31,13 @@ pub trait Bucket {
 
     /// Replaces `old` by `new`, sequentially consistent; false if the slot no longer held `old`.
     fn exchange(&self, slot: u32, old: Word, new: Word) -> bool;
+
+    /// Where the key is, or could go: [`find`]. The kernel puts a function border here, so that the
+    /// verifier doesn't multiply the search with the tries around it.
+    #[inline(always)]
+    fn find(&self, ask: &Ask) -> Place {
+        find(self, ask)
+    }
 }
 
 /// A limit that never refuses: the key's use is counted and shown.
@@ -113,8 +120,17 @@ impl Ask {
     /// The word of a key whose window begins with this claim.
     #[inline(always)]
     fn first(&self) -> Word {
-        let heat = if self.heat(self.cost) == Heat::Cold { Heat::Cold } else { Heat::Warm };
-        Word::new(self.fingerprint, self.window.end_of(self.now), heat, self.capped(self.cost))
+        let heat = if self.heat(self.cost) == Heat::Cold {
+            Heat::Cold
+        } else {
+            Heat::Warm
+        };
+        Word::new(
+            self.fingerprint,
+            self.window.end_of(self.now),
+            heat,
+            self.capped(self.cost),
+        )
     }
 
     /// Only an unlimited pool can count further than a word.
@@ -124,51 +140,103 @@ impl Ask {
     }
 }
 
-/// Where a key is, or could go.
-#[derive(Clone, Copy)]
-enum Place {
+/// Where a key is, or could go: a slot each. By the time the caller looks, another CPU may have
+/// changed it; so the caller reads it again and checks it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
     /// Its own word, alive or dead.
-    Own(u32, Word),
+    Own(u32),
     /// A slot that no living key needs.
-    Free(u32, Word),
+    Free(u32),
     /// The coldest of a full bucket.
-    Cold(u32, Word),
-    /// Nowhere.
+    Cold(u32),
+    /// Nowhere: all are at or near their limits.
     Full,
 }
+
+impl Place {
+    /// As one number: the slot in bits 0–7, the kind in bits 8–15.
+    #[inline(always)]
+    #[must_use]
+    pub const fn pack(self) -> u32 {
+        match self {
+            Self::Own(slot) => slot,
+            Self::Free(slot) => slot | 1 << 8,
+            Self::Cold(slot) => slot | 2 << 8,
+            Self::Full => 3 << 8,
+        }
+    }
+
+    /// The reverse of [`Place::pack`].
+    #[inline(always)]
+    #[must_use]
+    pub const fn unpack(packed: u32) -> Self {
+        let slot = packed & 0xff;
+        match packed >> 8 {
+            0 => Self::Own(slot),
+            1 => Self::Free(slot),
+            2 => Self::Cold(slot),
+            _ => Self::Full,
+        }
+    }
+}
+
+/// How little a slot's present key needs it: the smaller, the sooner it goes.
+#[inline(always)]
+fn rank(word: Word, ask: &Ask) -> u32 {
+    if !word.occupied(ask.now, ask.span) {
+        FREE
+    } else if word.value() == RESERVED || word.heat() >= Heat::Hot {
+        KEPT
+    } else {
+        1_u32.wrapping_add(word.heat() as u32)
+    }
+}
+
+const FREE: u32 = 0;
+const KEPT: u32 = 3;
 
 /// Reads each slot once, beginning at one that depends on the key, so that ties fall differently for
 /// different keys.
 #[inline(always)]
-fn find<B: Bucket>(bucket: &B, ask: &Ask) -> Place {
-    const FREE: u32 = 0;
-    const KEPT: u32 = 3;
-    #[expect(clippy::cast_possible_truncation, reason = "only the lowest bits are used")]
+pub fn find<B: Bucket + ?Sized>(bucket: &B, ask: &Ask) -> Place {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "only the lowest bits are used"
+    )]
     let start = ask.fingerprint.get() as u32;
-    let (mut best, mut best_slot, mut best_word) = (KEPT, 0, Word::EMPTY);
+    let (mut best, mut best_slot) = (KEPT, 0);
     let mut i = 0_u32;
     while i < B::SLOTS {
         let slot = start.wrapping_add(i) & B::SLOTS.wrapping_sub(1);
         let word = bucket.load(slot);
         if word.belongs_to(ask.fingerprint) {
-            return Place::Own(slot, word);
+            return Place::Own(slot);
         }
-        let rank = if !word.occupied(ask.now, ask.span) {
-            FREE
-        } else if word.value() == RESERVED || word.heat() >= Heat::Hot {
-            KEPT
-        } else {
-            1_u32.wrapping_add(word.heat() as u32)
-        };
+        let rank = rank(word, ask);
         if rank < best {
-            (best, best_slot, best_word) = (rank, slot, word);
+            (best, best_slot) = (rank, slot);
         }
         i = i.wrapping_add(1);
     }
     match best {
-        FREE => Place::Free(best_slot, best_word),
+        FREE => Place::Free(best_slot),
         KEPT => Place::Full,
-        _ => Place::Cold(best_slot, best_word),
+        _ => Place::Cold(best_slot),
+    }
+}
+
+/// The key's own word, if there is one.
+#[inline(always)]
+fn own<B: Bucket>(bucket: &B, ask: &Ask) -> Option<(u32, Word)> {
+    let Place::Own(slot) = bucket.find(ask) else {
+        return None;
+    };
+    let word = bucket.load(slot);
+    if word.belongs_to(ask.fingerprint) {
+        Some((slot, word))
+    } else {
+        None
     }
 }
 
@@ -176,7 +244,7 @@ fn find<B: Bucket>(bucket: &B, ask: &Ask) -> Place {
 /// it while it is being limited; nothing is debited or inserted.
 #[inline(always)]
 pub fn has_room<B: Bucket>(bucket: &B, ask: &Ask) -> bool {
-    if let Place::Own(slot, word) = find(bucket, ask)
+    if let Some((slot, word)) = own(bucket, ask)
         && ask.counts(word)
         // Whoever is putting the key there decides; the claim will see what it put.
         && word.value() != RESERVED
@@ -197,27 +265,36 @@ fn refuse<B: Bucket>(bucket: &B, slot: u32, word: Word) -> bool {
 }
 
 /// Takes the cost out of the key's pool, all or nothing.
-#[inline(always)]
 pub fn claim<B: Bucket>(bucket: &B, ask: &Ask) -> Claim {
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);
-        let answer = match find(bucket, ask) {
-            Place::Own(slot, word) => debit(bucket, ask, slot, word),
-            Place::Free(slot, word) => insert(bucket, ask, slot, word, false),
-            Place::Cold(slot, word) => insert(bucket, ask, slot, word, true),
-            Place::Full => return if ask.fits(0) { Claim::Crowded } else { Claim::Spent },
-        };
-        if let Some(claim) = answer {
+        if let Some(claim) = attempt(bucket, ask) {
             return claim;
         }
     }
     Claim::Contended
 }
 
+/// One try of [`claim`]; `None` if another CPU was faster, at most [`TRIES`] times.
+#[inline(always)]
+pub fn attempt<B: Bucket>(bucket: &B, ask: &Ask) -> Option<Claim> {
+    match bucket.find(ask) {
+        Place::Own(slot) => debit(bucket, ask, slot),
+        Place::Free(slot) => insert(bucket, ask, slot, FREE),
+        Place::Cold(slot) => insert(bucket, ask, slot, KEPT.wrapping_sub(1)),
+        Place::Full if ask.fits(0) => Some(Claim::Crowded),
+        Place::Full => Some(Claim::Spent),
+    }
+}
+
 /// Debits a key where it is; `None` if the word changed meanwhile.
 #[inline(always)]
-fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, word: Word) -> Option<Claim> {
+fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
+    let word = bucket.load(slot);
+    if !word.belongs_to(ask.fingerprint) {
+        return None;
+    }
     let debited = if ask.counts(word) {
         let used = word.value();
         if used == RESERVED {
@@ -229,7 +306,14 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, word: Word) -> Option<Clai
         }
         let used = ask.capped(used.saturating_add(ask.cost));
         let heat = ask.heat(used);
-        word.with(if heat > word.heat() { heat } else { word.heat() }, used)
+        word.with(
+            if heat > word.heat() {
+                heat
+            } else {
+                word.heat()
+            },
+            used,
+        )
     } else {
         // The window is over: the next one begins in the same slot.
         if !ask.fits(0) {
@@ -238,23 +322,26 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, word: Word) -> Option<Clai
         ask.first()
     };
     if bucket.exchange(slot, word, debited) {
-        Some(Claim::Granted { inserted: None, displaced: false })
+        Some(Claim::Granted {
+            inserted: None,
+            displaced: false,
+        })
     } else {
         None
     }
 }
 
-/// Puts a new key into a slot in place of `word`; `None` if it has to be tried again.
+/// Puts a new key into a slot whose key needs it as little as `worst`; `None` if it has to be tried
+/// again.
 #[inline(always)]
-fn insert<B: Bucket>(
-    bucket: &B,
-    ask: &Ask,
-    slot: u32,
-    word: Word,
-    displaced: bool,
-) -> Option<Claim> {
+fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Claim> {
     if !ask.fits(0) {
         return Some(Claim::Spent);
+    }
+    let word = bucket.load(slot);
+    let rank = rank(word, ask);
+    if rank > worst || word.belongs_to(ask.fingerprint) {
+        return None;
     }
     let first = ask.first();
     let reserved = first.with(Heat::Cold, RESERVED);
@@ -267,7 +354,10 @@ fn insert<B: Bucket>(
     }
     // Nobody else changes a reserved word before its end.
     if bucket.exchange(slot, reserved, first) {
-        Some(Claim::Granted { inserted: Some(slot), displaced })
+        Some(Claim::Granted {
+            inserted: Some(slot),
+            displaced: rank != FREE,
+        })
     } else {
         None
     }
@@ -294,7 +384,9 @@ pub fn refund<B: Bucket>(bucket: &B, ask: &Ask) {
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);
-        let Place::Own(slot, word) = find(bucket, ask) else { return };
+        let Some((slot, word)) = own(bucket, ask) else {
+            return;
+        };
         if word.end() != end || word.value() == RESERVED {
             return;
         }

@@ -34,7 +34,11 @@ impl WindowLength {
     /// `None` outside 1 … 36,000 ticks.
     #[must_use]
     pub const fn from_ticks(ticks: u32) -> Option<Self> {
-        if ticks >= Self::MIN.0 && ticks <= Self::MAX.0 { Some(Self(ticks)) } else { None }
+        if ticks >= Self::MIN.0 && ticks <= Self::MAX.0 {
+            Some(Self(ticks))
+        } else {
+            None
+        }
     }
 
     /// In ticks of 100 ms.
@@ -49,7 +53,9 @@ impl WindowLength {
         // The fields are private and never zero, but the verifier can't know: a division by zero
         // must not leave a reachable panic behind.
         let length = self.0 as u64;
-        let Some(into) = now.0.checked_rem(length) else { return now };
+        let Some(into) = now.0.checked_rem(length) else {
+            return now;
+        };
         Tick(now.0.wrapping_sub(into).wrapping_add(length))
     }
 }

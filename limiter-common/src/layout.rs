@@ -86,7 +86,11 @@ impl PolicyEntry {
     /// An entry for this version, longest life in ticks, and answer to each fault.
     #[must_use]
     pub fn new(version: u64, span: u32, on_fault: impl Fn(Fault) -> OnFault) -> Self {
-        Self { version, span, on_fault: Fault::ALL.map(|fault| on_fault(fault) as u8) }
+        Self {
+            version,
+            span,
+            on_fault: Fault::ALL.map(|fault| on_fault(fault) as u8),
+        }
     }
 
     /// What to do with this fault.
@@ -249,7 +253,11 @@ impl RuleEntry {
     #[inline(always)]
     #[must_use]
     pub const fn cost(&self, length: u32) -> u32 {
-        if self.bytes == 1 { Quantum::ceil(self.shift, length) } else { 1 }
+        if self.bytes == 1 {
+            Quantum::ceil(self.shift, length)
+        } else {
+            1
+        }
     }
 }
 
@@ -268,14 +276,22 @@ impl AddressEntry {
     #[inline(always)]
     #[must_use]
     pub const fn new(key: Key, rule: u32) -> Self {
-        Self { bits: key.bits(), rule, tag: key.tag() as u32 }
+        Self {
+            bits: key.bits(),
+            rule,
+            tag: key.tag() as u32,
+        }
     }
 
     /// The key; `None` if nothing legible lies here.
     #[must_use]
     pub const fn key(&self) -> Option<Key> {
         #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
-        if self.tag <= u8::MAX as u32 { Key::from_parts(self.tag as u8, self.bits) } else { None }
+        if self.tag <= u8::MAX as u32 {
+            Key::from_parts(self.tag as u8, self.bits)
+        } else {
+            None
+        }
     }
 
     /// The rule's id.

@@ -77,7 +77,10 @@ impl Exit {
     /// Whether the packet went on to the stack.
     #[must_use]
     pub const fn passes(self) -> bool {
-        !matches!(self, Self::Refused | Self::Contended | Self::UnreadableDropped)
+        !matches!(
+            self,
+            Self::Refused | Self::Contended | Self::UnreadableDropped
+        )
     }
 }
 

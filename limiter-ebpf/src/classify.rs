@@ -23,7 +23,10 @@ impl Policy {
         if generation == 0 {
             return None;
         }
-        Some(Self { generation, entry: maps::policy(generation)? })
+        Some(Self {
+            generation,
+            entry: maps::policy(generation)?,
+        })
     }
 
     #[inline(always)]
@@ -35,7 +38,9 @@ impl Policy {
 /// The class of a packet; 0 if no rule applies.
 #[inline(always)]
 pub fn class(policy: &Policy, packet: &Packet) -> u32 {
-    let Some(tables) = maps::classifier(policy.generation) else { return 0 };
+    let Some(tables) = maps::classifier(policy.generation) else {
+        return 0;
+    };
     let column = tables.protocol[packet.protocol.index() as usize & 511];
     let row = match packet.destination_port {
         Some(port) => tables.port[port as usize],
@@ -53,6 +58,10 @@ pub fn pack(policy: &Policy, class: u32, family: Family) -> u64 {
 /// The reverse of [`pack`].
 #[inline(always)]
 pub fn unpack(what: u64) -> (u32, u32, Family) {
-    let family = if what >> 16 == Family::V6 as u64 { Family::V6 } else { Family::V4 };
+    let family = if what >> 16 == Family::V6 as u64 {
+        Family::V6
+    } else {
+        Family::V4
+    };
     ((what & 0xff) as u32, (what >> 8 & 1) as u32, family)
 }

@@ -16,7 +16,11 @@ impl XdpFrame {
     pub fn new(context: &XdpContext) -> Self {
         // SAFETY: the context is the one the kernel called the program with.
         let length = unsafe { bpf_xdp_get_buff_len(context.ctx) };
-        Self { start: context.data(), end: context.data_end(), length: length as u32 }
+        Self {
+            start: context.data(),
+            end: context.data_end(),
+            length: length as u32,
+        }
     }
 
     /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.

@@ -4,7 +4,10 @@
 #![cfg_attr(target_arch = "bpf", no_std, no_main, feature(core_intrinsics))]
 #![cfg_attr(
     target_arch = "bpf",
-    expect(internal_features, reason = "BPF has no other way to an atomic compare-and-swap")
+    expect(
+        internal_features,
+        reason = "BPF has no other way to an atomic compare-and-swap"
+    )
 )]
 
 #[cfg(target_arch = "bpf")]
@@ -13,6 +16,8 @@ mod classify;
 mod clock;
 #[cfg(target_arch = "bpf")]
 mod frame;
+#[cfg(target_arch = "bpf")]
+mod level;
 #[cfg(target_arch = "bpf")]
 mod limit;
 #[cfg(target_arch = "bpf")]
@@ -23,6 +28,8 @@ mod pool;
 mod program;
 #[cfg(target_arch = "bpf")]
 mod stats;
+#[cfg(target_arch = "bpf")]
+mod take;
 #[cfg(target_arch = "bpf")]
 mod verdict;
 

@@ -104,7 +104,9 @@ pub fn words(bucket: u32) -> Option<*mut u64> {
 
 #[inline(always)]
 pub fn set_address(bucket: u32, slot: u32, entry: AddressEntry) {
-    let Some(addresses) = ADDRESSES.get_ptr_mut(bucket) else { return };
+    let Some(addresses) = ADDRESSES.get_ptr_mut(bucket) else {
+        return;
+    };
     let slot = (slot & (SLOTS - 1)) as usize;
     // SAFETY: the map's value is eight entries and `slot` is below eight. Another CPU may write the
     // same entry: readers believe one only if it hashes back to the word beside it.

@@ -3,30 +3,37 @@
 
 use core::intrinsics::{AtomicOrdering, atomic_cxchg};
 
-use limiter_common::bucket::{self, Ask, Bucket, Claim};
+use limiter_common::bucket::{self, Ask, Bucket, Claim, Place};
 use limiter_common::clock::Tick;
 use limiter_common::hash::KeyHash;
 use limiter_common::key::{Key, Level};
-use limiter_common::layout::{AddressEntry, MAX_RULES, RuleEntry};
+use limiter_common::layout::{AddressEntry, RuleEntry};
 use limiter_common::word::Word;
 
 use crate::maps;
 
-/// What [`draw`] answers.
-pub const GRANTED: u32 = 0;
-pub const GRANTED_DISPLACED: u32 = 1;
-pub const SPENT: u32 = 2;
-pub const CROWDED: u32 = 3;
-pub const CONTENDED: u32 = 4;
+/// What [`draw`] answers: the rule doesn't limit this level; …
+pub const ABSENT: u32 = 0;
+pub const GRANTED: u32 = 1;
+pub const GRANTED_DISPLACED: u32 = 2;
+pub const SPENT: u32 = 3;
+pub const CROWDED: u32 = 4;
+/// … another CPU was faster: try again.
+pub const CONTENDED: u32 = 5;
 
 /// A bucket of the table: eight words in a cache line, shared by all CPUs and the daemon.
-struct TableBucket(*mut u64);
+struct TableBucket {
+    words: *mut u64,
+    /// What [`find`] needs to come here again.
+    hash: u64,
+    name: u32,
+}
 
 impl TableBucket {
     #[inline(always)]
     fn word(&self, slot: u32) -> *mut u64 {
         // SAFETY: the map's value is eight words, and `slot` is below eight.
-        unsafe { self.0.add((slot & (Self::SLOTS - 1)) as usize) }
+        unsafe { self.words.add((slot & (Self::SLOTS - 1)) as usize) }
     }
 }
 
@@ -49,6 +56,21 @@ impl Bucket for TableBucket {
             )
             .1
         }
+    }
+
+    #[inline(always)]
+    fn find(&self, ask: &Ask) -> Place {
+        Place::unpack(find(self.hash, self.name, ask.now.0))
+    }
+}
+
+/// [`bucket::find`] as a function of its own; a packed [`Place`].
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub extern "C" fn find(hash: u64, name: u32, tick: u64) -> u32 {
+    match Pool::open(hash, name, tick, 0) {
+        Some(pool) => bucket::find(&pool.words, &pool.ask).pack(),
+        None => Place::Full.pack(),
     }
 }
 
@@ -82,12 +104,21 @@ impl Pool {
             cost: rule.cost(length),
             span: maps::policy(generation)?.span,
         };
-        Some(Self { rule, bucket, words: TableBucket(maps::words(bucket)?), ask })
+        Some(Self {
+            rule,
+            bucket,
+            words: TableBucket {
+                words: maps::words(bucket)?,
+                hash: hash.0,
+                name,
+            },
+            ask,
+        })
     }
 }
 
 #[inline(always)]
-fn level(name: u32) -> Level {
+pub fn level(name: u32) -> Level {
     match name >> 16 & 7 {
         0 => Level::Total,
         1 | 2 => Level::Prefix,
@@ -105,39 +136,41 @@ pub extern "C" fn has_room(hash: u64, name: u32, tick: u64, length: u32) -> u32 
     }
 }
 
-/// Claims this packet's cost. `bits` is the key without its tag.
+/// One try to claim this packet's cost. `bits` is the key without its tag.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub extern "C" fn draw(hash: u64, bits: u64, name: u32, tick: u64, length: u32) -> u32 {
-    let Some(pool) = Pool::open(hash, name, tick, length) else { return GRANTED };
-    match bucket::claim(&pool.words, &pool.ask) {
-        Claim::Granted { inserted, displaced, .. } => {
-            if let (Some(slot), Some(key)) = (inserted, Key::from_parts((name >> 16 & 7) as u8, bits))
+    let Some(pool) = Pool::open(hash, name, tick, length) else {
+        return ABSENT;
+    };
+    match bucket::attempt(&pool.words, &pool.ask) {
+        Some(Claim::Granted {
+            inserted,
+            displaced,
+        }) => {
+            if let Some(slot) = inserted
+                && let Some(key) = Key::from_parts((name >> 16 & 7) as u8, bits)
             {
                 maps::set_address(pool.bucket, slot, AddressEntry::new(key, pool.rule.id()));
             }
-            if displaced { GRANTED_DISPLACED } else { GRANTED }
+            if displaced {
+                GRANTED_DISPLACED
+            } else {
+                GRANTED
+            }
         }
-        Claim::Spent => SPENT,
-        Claim::Crowded => CROWDED,
-        Claim::Contended => CONTENDED,
+        Some(Claim::Spent) => SPENT,
+        Some(Claim::Crowded) => CROWDED,
+        Some(Claim::Contended) | None => CONTENDED,
     }
 }
 
-/// Gives granted costs back, since another pool refused: one pool of each rule in `rules`. A function
-/// of its own also so that `rules` is just some number to the verifier: it would follow each of
-/// 2^32 ways to come to it.
+/// Gives a granted cost back, since another pool refused.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn give_back(hash: u64, rules: u32, name: u32, tick: u64, length: u32) -> u32 {
-    let mut place = 0;
-    while place < MAX_RULES {
-        if rules >> place & 1 != 0
-            && let Some(pool) = Pool::open(hash, name | place, tick, length)
-        {
-            bucket::refund(&pool.words, &pool.ask);
-        }
-        place += 1;
+pub extern "C" fn give_back(hash: u64, name: u32, tick: u64, length: u32) -> u32 {
+    if let Some(pool) = Pool::open(hash, name, tick, length) {
+        bucket::refund(&pool.words, &pool.ask);
     }
     0
 }

@@ -35,7 +35,9 @@ fn decide(frame: &XdpFrame) -> Exit {
         Parsed::Packet(packet) => (None, Some(packet)),
         Parsed::Fault(fault, packet) => (Some(fault), packet),
     };
-    let Some(policy) = Policy::active() else { return Exit::NoPolicy };
+    let Some(policy) = Policy::active() else {
+        return Exit::NoPolicy;
+    };
     if let Some(fault) = fault {
         stats::fault(fault, frame.length());
         match policy.on_fault(fault) {

@@ -21,9 +21,19 @@ pub fn rule(row: u32, count: RuleCount, length: u32) {
     add(count.row(row), length);
 }
 
+/// The same for the rule at a place of a generation's policy.
+#[inline(always)]
+pub fn rule_at(generation: u32, place: u32, count: RuleCount, length: u32) {
+    if let Some(entry) = maps::rule(generation, place) {
+        rule(entry.row(), count, length);
+    }
+}
+
 #[inline(always)]
 fn add(row: u32, length: u32) {
-    let Some(count) = maps::counter(row) else { return };
+    let Some(count) = maps::counter(row) else {
+        return;
+    };
     // SAFETY: the pointer is this CPU's own value, and nothing else on this CPU runs between the
     // look-up and the write: XDP programs don't interrupt each other on one CPU.
     unsafe {
