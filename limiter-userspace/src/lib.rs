@@ -1,4 +1,6 @@
 //! The limiter daemon and its command line. See ARCHITECTURE.md for the map.
 
 pub mod control;
+pub mod policy;
+pub mod snapshot;
 pub mod telemetry;

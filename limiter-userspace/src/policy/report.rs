@@ -1,0 +1,296 @@
+//! What `limiter check` says about a good policy: what each rule means in figures, and how far the
+//! table reaches. Pure: every figure is computed from the policy and the table's size.
+
+use std::fmt;
+
+use limiter_common::key::Level;
+use limiter_common::layout::{AddressEntry, SLOTS};
+use limiter_common::word::Word;
+use serde::Serialize;
+
+use super::display::{AppliesTo, Length};
+use super::model::{Limit, Mode, Policy, Rule, Unit};
+use super::words::grouped;
+
+/// Of each slot.
+const WORD_BYTES: u64 = size_of::<Word>() as u64;
+const ADDRESS_BYTES: u64 = size_of::<AddressEntry>() as u64;
+
+/// The whole report. Field names are an interface: they only ever grow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The version that the file states.
+    pub version: Option<u64>,
+    /// In the policy's order.
+    pub rules: Vec<RuleReport>,
+    /// What all rules share.
+    pub table: TableReport,
+}
+
+/// How a figure was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// From the policy and the table's size alone.
+    Computed,
+    /// On a machine.
+    Measured,
+}
+
+/// A number and how it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Figure {
+    /// The number, in the unit that its field names.
+    pub value: u64,
+    /// How it was found.
+    pub basis: Basis,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleReport {
+    /// Its name.
+    pub rule: String,
+    /// The mode that the file says.
+    pub mode: Mode,
+    /// Its matches, in words.
+    pub applies_to: String,
+    /// `packets` or `bytes`.
+    pub unit: String,
+    /// As the file would say it: `10s`.
+    pub window: String,
+    /// Levels that are evaluated, coarse first.
+    pub levels: Vec<LevelReport>,
+    /// How many sources at their limits exhaust their prefix, if both are limited.
+    pub full_sources_per_prefix: Option<Figure>,
+    /// What the length of a frame is rounded up to, in bytes; only for rules over bytes.
+    pub counted_in_bytes: Option<Figure>,
+}
+
+/// One level of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LevelReport {
+    /// `total`, `prefix` or `source`.
+    pub level: &'static str,
+    /// Packets or bytes per window; `None` for unlimited.
+    pub limit: Option<u64>,
+    /// Packets or bytes that may pass within moments, around a window's edge; `None` for unlimited.
+    pub worst_burst: Option<Figure>,
+}
+
+/// The table of keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TableReport {
+    /// Buckets, of 8 keys each.
+    pub buckets: u32,
+    /// Bytes of memory, addresses included.
+    pub memory_bytes: Figure,
+    /// Keys that it holds at a quarter full, up to where collisions hardly matter.
+    pub keys_at_quarter: Figure,
+    /// Keys that one source can take: one for each rule that limits sources.
+    pub keys_per_source: Figure,
+    /// Sources that fit at a quarter full, if each takes all keys it can; `None` if none takes any.
+    pub sources_at_quarter: Option<Figure>,
+}
+
+const fn computed(value: u64) -> Figure {
+    Figure {
+        value,
+        basis: Basis::Computed,
+    }
+}
+
+impl Report {
+    /// The report for a table of this many buckets.
+    #[must_use]
+    pub fn new(policy: &Policy, buckets: u32) -> Self {
+        Self {
+            version: policy.version(),
+            rules: policy.rules().iter().map(RuleReport::new).collect(),
+            table: TableReport::new(policy, buckets),
+        }
+    }
+}
+
+impl RuleReport {
+    fn new(rule: &Rule) -> Self {
+        Self {
+            rule: rule.name().to_string(),
+            mode: rule.mode(),
+            applies_to: AppliesTo(rule).to_string(),
+            unit: rule.unit().to_string(),
+            window: Length(rule.window()).to_string(),
+            levels: rule.limits().map(LevelReport::new).collect(),
+            full_sources_per_prefix: full_sources(rule),
+            counted_in_bytes: (rule.unit() == Unit::Bytes)
+                .then(|| computed(1 << rule.quantum().shift())),
+        }
+    }
+}
+
+/// The first source that finds the prefix empty isn't counted; a prefix below one source's limit is
+/// exhausted by one.
+fn full_sources(rule: &Rule) -> Option<Figure> {
+    let finite = |level| {
+        rule.limit(level)
+            .and_then(Limit::finite)
+            .filter(|limit| *limit > 0)
+    };
+    let (prefix, source) = (finite(Level::Prefix)?, finite(Level::Source)?);
+    Some(computed(prefix.div_ceil(source)))
+}
+
+impl LevelReport {
+    fn new((level, limit): (Level, Limit)) -> Self {
+        let limit = limit.finite();
+        // The end of one window and the beginning of the next, each with its whole limit.
+        let worst_burst = limit.map(|limit| computed(limit.saturating_mul(2)));
+        Self {
+            level: level.name(),
+            limit,
+            worst_burst,
+        }
+    }
+}
+
+impl TableReport {
+    fn new(policy: &Policy, buckets: u32) -> Self {
+        let slots = u64::from(buckets) * u64::from(SLOTS);
+        let takes_a_key = |rule: &&Rule| rule.limit(Level::Source).is_some();
+        let per_source = policy.rules().iter().filter(takes_a_key).count() as u64;
+        Self {
+            buckets,
+            memory_bytes: computed(slots * (WORD_BYTES + ADDRESS_BYTES)),
+            keys_at_quarter: computed(slots / 4),
+            keys_per_source: computed(per_source),
+            sources_at_quarter: (slots / 4).checked_div(per_source).map(computed),
+        }
+    }
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Computed => "computed",
+            Self::Measured => "measured",
+        })
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&grouped(self.value))
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for rule in &self.rules {
+            writeln!(f, "{rule}")?;
+        }
+        self.table.fmt(f)
+    }
+}
+
+/// One line: what, and what about it.
+fn line(f: &mut fmt::Formatter<'_>, what: &str, text: impl fmt::Display) -> fmt::Result {
+    writeln!(f, "  {what:<16} {text}")
+}
+
+impl fmt::Display for RuleReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            rule,
+            mode,
+            unit,
+            window,
+            ..
+        } = self;
+        writeln!(f, "rule \"{rule}\" ({mode})")?;
+        line(f, "applies to", &self.applies_to)?;
+        let limits = per_level(&self.levels, |level| match level.limit {
+            Some(limit) => Some(grouped(limit)),
+            None => Some("unlimited".to_owned()),
+        });
+        line(
+            f,
+            "limit",
+            format_args!("{limits} {unit} in each window of {window}"),
+        )?;
+        let bursts = per_level(&self.levels, |level| {
+            level.worst_burst.map(|it| it.to_string())
+        });
+        if let Some(burst) = self.levels.iter().find_map(|level| level.worst_burst) {
+            let why = "at once, around a window's edge (2 x limit)";
+            line(
+                f,
+                "worst burst",
+                format_args!("{bursts} {unit} {why} [{}]", burst.basis),
+            )?;
+        }
+        if let Some(full) = self.full_sources_per_prefix {
+            let what = if full.value == 1 { "source" } else { "sources" };
+            let basis = full.basis;
+            line(
+                f,
+                "prefix is full",
+                format_args!("after {full} {what} at the limit [{basis}]"),
+            )?;
+        }
+        match self.counted_in_bytes {
+            Some(Figure { value: 1, basis }) => line(
+                f,
+                "a frame counts",
+                format_args!("as its length in bytes [{basis}]"),
+            ),
+            Some(step) => {
+                let what = "as its length rounded up to a multiple of";
+                line(
+                    f,
+                    "a frame counts",
+                    format_args!("{what} {step} bytes [{}]", step.basis),
+                )
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn per_level(levels: &[LevelReport], text: impl Fn(&LevelReport) -> Option<String>) -> String {
+    // Sources first: that is what people think of.
+    let finest_first = levels.iter().rev();
+    let texts = finest_first.filter_map(|level| Some(format!("{} {}", level.level, text(level)?)));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for TableReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (keys, memory) = (self.keys_at_quarter, self.memory_bytes);
+        writeln!(f, "table, for all rules together")?;
+        let kib = grouped(memory.value / 1_024);
+        let buckets = grouped(u64::from(self.buckets));
+        let each = format!(
+            "{} B of words, {} B of addresses",
+            u64::from(SLOTS) * WORD_BYTES,
+            u64::from(SLOTS) * ADDRESS_BYTES
+        );
+        let basis = memory.basis;
+        line(
+            f,
+            "memory",
+            format_args!("{kib} KiB: {buckets} buckets, each {each} [{basis}]"),
+        )?;
+        line(
+            f,
+            "keys",
+            format_args!("{keys} at a quarter full [{}]", keys.basis),
+        )?;
+        if let Some(sources) = self.sources_at_quarter {
+            let per = self.keys_per_source;
+            let (keys, basis) = (if per.value == 1 { "key" } else { "keys" }, sources.basis);
+            let each = format_args!("at a quarter full, up to {per} {keys} each [{basis}]");
+            line(f, "sources", format_args!("{sources} {each}"))?;
+        }
+        Ok(())
+    }
+}
