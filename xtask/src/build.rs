@@ -1,12 +1,13 @@
 //! `cargo xtask build`: compiles the kernel program with a compiler that knows BPF, puts it where the
 //! daemon's build embeds it from, and builds the daemon.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context, Result};
 
-use crate::process::{capture, cargo, cargo_apart, cargo_bin, run as run_program, say, target};
+use crate::process::{built_program, capture, cargo, cargo_apart, cargo_bin, say, target};
 use crate::setup::{self, DEBIAN_RUSTC, Need, Toolchain, toolchain};
 
 /// Build the kernel program and the `limiter` binary that carries it
@@ -22,8 +23,11 @@ const TARGET: &str = "bpfel-unknown-none";
 pub(crate) fn run(args: Args) -> Result<()> {
     kernel_program()?;
     if !args.kernel_only {
-        daemon()?;
-        say("built target/release/limiter; next: cargo xtask test");
+        let daemon = daemon()?;
+        say(format!(
+            "built {}; next: cargo xtask test",
+            daemon.display()
+        ));
     }
     Ok(())
 }
@@ -31,26 +35,35 @@ pub(crate) fn run(args: Args) -> Result<()> {
 /// Builds the kernel program into `target/limiter.o`.
 pub(crate) fn kernel_program() -> Result<()> {
     setup::ensure(Need::Build)?;
-    run_program(kernel_cargo("build")?.args(["--profile", "kernel"]))
+    let built = built_program(kernel_cargo("build")?.args(["--profile", "kernel"]))
         .context("the kernel program does not compile")?;
-    let built = target("kernel").join(TARGET).join("kernel/limiter-ebpf");
     let object = fs::read(&built).with_context(|| format!("no object at {}", built.display()))?;
     let embedded = target("limiter.o");
     // An untouched file spares everything that embeds it a rebuild.
     if fs::read(&embedded).is_ok_and(|old| old == object) {
         return Ok(());
     }
+    fs::write(&embedded, &object)
+        .with_context(|| format!("cannot write {}", embedded.display()))?;
     say(format!(
-        "kernel program: target/limiter.o, {} KiB",
+        "kernel program: {}, {} KiB",
+        embedded.display(),
         object.len() / 1024
     ));
-    fs::write(&embedded, object).with_context(|| format!("cannot write {}", embedded.display()))
+    Ok(())
 }
 
-/// Builds the `limiter` binary; the kernel program must be there.
-pub(crate) fn daemon() -> Result<()> {
-    run_program(cargo("build").args(["--release", "--package", "limiter-userspace"]))
-        .context("the daemon does not compile")
+/// Builds the `limiter` binary, which carries the kernel program, and returns its path.
+pub(crate) fn daemon() -> Result<PathBuf> {
+    let mut cargo = cargo("build");
+    cargo.args([
+        "--release",
+        "--package",
+        "limiter-userspace",
+        "--bin",
+        "limiter",
+    ]);
+    built_program(&mut cargo).context("the daemon does not compile")
 }
 
 /// A cargo that works on the kernel crate with whatever compiler knows BPF. It has a target folder of

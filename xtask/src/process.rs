@@ -71,6 +71,16 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
+/// Runs a cargo that builds one program, and returns where that lies.
+pub(crate) fn built_program(cargo: &mut Command) -> Result<PathBuf> {
+    cargo
+        .args(["--message-format", "json-render-diagnostics"])
+        .stderr(Stdio::inherit());
+    let messages = capture(cargo)?;
+    last_executable(&messages)
+        .with_context(|| format!("`{}` names no program that it built", line(cargo)))
+}
+
 /// Runs a program whose output the user sees, and hands each line, without colours, to `read`.
 pub(crate) fn tee(command: &mut Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
     let (reader, writer) = pipe().context("cannot make a pipe")?;
@@ -136,6 +146,13 @@ pub(crate) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
 }
 
+fn last_executable(messages: &str) -> Option<PathBuf> {
+    messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(message["executable"].as_str()?.into())
+    })
+}
+
 fn cannot_start(command: &Command) -> String {
     format!("cannot run `{}`", line(command))
 }
@@ -174,6 +191,15 @@ mod tests {
     fn a_failing_program_is_named() {
         let error = run(&mut Command::new("false")).unwrap_err();
         assert_eq!(error.to_string(), "`false` failed (exit status: 1)");
+    }
+
+    #[test]
+    fn the_built_program_is_found_among_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","executable":null}
+{"reason":"compiler-artifact","executable":"/target/limiter"}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(last_executable(messages), Some("/target/limiter".into()));
+        assert_eq!(last_executable(""), None);
     }
 
     #[test]

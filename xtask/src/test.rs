@@ -2,7 +2,7 @@
 //! one line of totals. Tests are written elsewhere; this only starts them and adds up.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -39,10 +39,10 @@ pub(crate) fn run(args: Args) -> Result<()> {
         say("not root: tests that load the program into the kernel can't run");
     }
     build::kernel_program()?;
-    build::daemon()?;
+    let daemon = build::daemon()?;
     let mut parts = vec![
-        part("host", || tests(Which::Host, &args))?,
-        part("kernel", || tests(Which::Kernel, &args))?,
+        part("host", || tests(Which::Host, &args, &daemon))?,
+        part("kernel", || tests(Which::Kernel, &args, &daemon))?,
     ];
     if args.filters.is_empty() {
         parts.push(part("loom", loom)?);
@@ -90,7 +90,7 @@ enum Which {
     Kernel,
 }
 
-fn tests(which: Which, args: &Args) -> Result<Tally> {
+fn tests(which: Which, args: &Args, daemon: &Path) -> Result<Tally> {
     let commands = if find("cargo-nextest").is_some() {
         vec![nextest(which, args)]
     } else {
@@ -112,7 +112,7 @@ fn tests(which: Which, args: &Args) -> Result<Tally> {
     for mut command in commands {
         // Tests that need a daemon start the one just built, not some older debug build.
         command
-            .env("LIMITER_BIN", daemon())
+            .env("LIMITER_BIN", daemon)
             .env("LIMITER_SKIPS", &skips);
         if args.strict {
             command.env("LIMITER_STRICT", "1");
@@ -194,13 +194,9 @@ fn count(command: &mut Command) -> Result<Tally> {
 }
 
 /// Prints why tests did not run, and how many those are. To their runner they passed.
-fn show_skips(path: &PathBuf) -> u64 {
+fn show_skips(path: &Path) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines()
         .map(|skip| say(format!("skipped: {skip}")))
         .count() as u64
-}
-
-fn daemon() -> PathBuf {
-    target("release/limiter")
 }

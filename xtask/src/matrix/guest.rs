@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::archive::MODULES;
 use super::cpio::Archive;
-use crate::process::{capture, cargo_apart, say};
+use crate::process::{built_program, cargo_apart, say};
 use crate::setup::static_busybox;
 
 /// The guest's file system, in the kernel's folder.
@@ -31,9 +31,10 @@ busybox mount -t sysfs sys /sys
 busybox mount -t bpf bpf /sys/fs/bpf
 for module in /modules/*; do busybox insmod $module || echo "insmod $module failed"; done
 ip link set lo up
-ip link add lim0 type veth peer name lim1
+# busybox names the other end itself.
+ip link add lim0 type veth
 ip link set lim0 up
-ip link set lim1 up
+ip link set veth0 up
 cd /tmp
 LIMITER_STRICT=1 LIMITER_ATTACH=lim0 /kernel-tests --test-threads=1 --color=never
 echo "{VERDICT} $?" > /dev/ttyS1
@@ -48,24 +49,10 @@ pub(super) fn build_tests() -> Result<PathBuf> {
     let mut cargo = cargo_apart("test", "guest", STATIC);
     // A target of its own keeps build scripts and macros out of the static flags.
     cargo.args(["--no-run", "--package", "limiter-tests", "--test", "kernel"]);
-    cargo.args([
-        "--target",
-        "x86_64-unknown-linux-gnu",
-        "--message-format",
-        "json",
-    ]);
+    cargo.args(["--target", "x86_64-unknown-linux-gnu"]);
     // Debug information only makes the guest's memory larger.
     cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
-    let messages = capture(&mut cargo).context("the kernel tests do not compile for a guest")?;
-    executable(&messages).context("cargo named no program for the kernel tests")
-}
-
-fn executable(messages: &str) -> Option<PathBuf> {
-    let messages = messages.lines().rev();
-    let parsed = messages.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    parsed
-        .into_iter()
-        .find_map(|message| Some(message["executable"].as_str()?.into()))
+    built_program(&mut cargo).context("the kernel tests do not compile for a guest")
 }
 
 /// Writes the file system that the guest boots into.
