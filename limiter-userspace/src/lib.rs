@@ -2,3 +2,6 @@
 
 pub mod control;
 pub mod telemetry;
+
+#[cfg(test)]
+mod scratch;

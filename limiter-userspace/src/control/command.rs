@@ -30,13 +30,26 @@ pub enum Command {
 }
 
 /// What `limiter top` sorts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, clap::ValueEnum,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum TopBy {
     /// Single sources.
     Source,
     /// IPv4 /24s and IPv6 /48s.
     Prefix,
+}
+
+impl TopBy {
+    /// The word for it in requests and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Prefix => "prefix",
+        }
+    }
 }
 
 /// `limiter mode RULE MODE`.
