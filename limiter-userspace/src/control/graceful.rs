@@ -34,3 +34,26 @@ where
         () = async { let _dropped = stopped.await; tokio::time::sleep(GRACE).await } => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_never_ends_does_not_keep_the_daemon() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut idle = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        idle.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = tokio::spawn(serve(listener, Router::new(), async {
+            drop(stopped.await)
+        }));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let told = tokio::time::Instant::now();
+        drop(stop);
+        server.await.unwrap().unwrap();
+        assert!(told.elapsed() <= GRACE + Duration::from_millis(10));
+    }
+}
