@@ -1,5 +1,7 @@
 //! Client and server of the control socket over a real unix socket, with a fake daemon behind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod fake;
 
 use std::io::{Read, Write};

@@ -1,5 +1,7 @@
 //! The exporter over real TCP, with a fake daemon behind.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod fake;
 
 use std::net::SocketAddr;

@@ -13,6 +13,24 @@ pub(super) fn number(value: u64) -> String {
     text
 }
 
+/// `1,234` packets; bytes shorter and rounded down, `20.1 MB`.
+pub(super) fn amount(value: u64, unit: &str) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000_000, "TB"),
+        (1_000_000_000, "GB"),
+        (1_000_000, "MB"),
+        (1_000, "kB"),
+    ];
+    match UNITS.iter().find(|(size, _)| value >= *size) {
+        Some((size, name)) if unit == "bytes" => {
+            let tenths = value / (size / 10);
+            format!("{}.{} {name}", tenths / 10, tenths % 10)
+        }
+        _ if unit == "bytes" => format!("{value} B"),
+        _ => number(value),
+    }
+}
+
 /// `20`, or `unlimited`.
 pub(super) fn limit(limit: Option<u64>) -> String {
     limit.map_or_else(|| "unlimited".to_owned(), number)
@@ -126,6 +144,15 @@ mod tests {
         assert_eq!(percent(0, 0), "0.0 %");
         assert_eq!(percent(u64::MAX, u64::MAX), "100.0 %");
         assert_eq!(memory(24 << 20), "24.0 MiB");
+    }
+
+    #[test]
+    fn bytes_are_short_and_packets_exact() {
+        assert_eq!(amount(20_199_999, "bytes"), "20.1 MB");
+        assert_eq!(amount(999, "bytes"), "999 B");
+        assert_eq!(amount(1_000, "bytes"), "1.0 kB");
+        assert_eq!(amount(u64::MAX, "bytes"), "18446744.0 TB");
+        assert_eq!(amount(1_234_567, "packets"), "1,234,567");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::Global;
 use super::error::CliError;
 use super::output;
 use super::screen::Screen;
-use super::text::{Side, bar, limit, moment, number, table, tame};
+use super::text::{Side, amount, bar, moment, number, table, tame};
 use crate::control::client::ClientError;
 use crate::control::command::TopBy;
 use crate::control::model::{Top, TopRow};
@@ -95,21 +95,22 @@ fn page(top: &Top) -> String {
         ("RULE", Side::Left),
         ("", Side::Left),
         ("USED/LIMIT", Side::Right),
-        ("UNIT", Side::Left),
         ("", Side::Left),
         ("ENDS IN", Side::Right),
     ];
     head + "\n" + &table(columns, rows.iter().map(row))
 }
 
-fn row(row: &TopRow) -> [String; 7] {
+fn row(row: &TopRow) -> [String; 6] {
+    let limit = row
+        .limit
+        .map_or("unlimited".to_owned(), |limit| amount(limit, &row.unit));
     let refused = if row.refused { "REFUSED" } else { "" };
     [
         row.key.clone(),
         row.rule.clone(),
         bar(row.used, row.limit),
-        format!("{}/{}", number(row.used), limit(row.limit)),
-        row.unit.clone(),
+        format!("{}/{limit}", amount(row.used, &row.unit)),
         refused.to_owned(),
         moment(row.ends_in_ms),
     ]
@@ -125,10 +126,10 @@ mod tests {
         let expected = "\
 top by source, 12,345 keys in use
 
-KEY              RULE                                      USED/LIMIT  UNIT              ENDS IN
-192.0.2.7        new-connections  [##########]                  20/20  packets  REFUSED    3.2 s
-2001:db8:1::/64  udp-volume       [####......]  20,123,456/50,000,000  bytes               0.4 s
-198.51.100.9     new-connections  [          ]            7/unlimited  packets             3.2 s
+KEY              RULE                                USED/LIMIT           ENDS IN
+192.0.2.7        new-connections  [##########]            20/20  REFUSED    3.2 s
+2001:db8:1::/64  udp-volume       [####......]  20.1 MB/50.0 MB             0.4 s
+198.51.100.9     new-connections  [          ]      7/unlimited             3.2 s
 ";
         assert_eq!(page(&top), expected);
     }
