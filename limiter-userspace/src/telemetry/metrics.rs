@@ -1,19 +1,20 @@
 //! The one table of metrics: name, help, and how its series come out of plain values. A new metric is
 //! a new row. No label ever holds an address, so that the policy bounds the number of series.
 
+mod metric;
+mod series;
+
 use std::fmt;
 
-use limiter_common::counters::{Count, RuleCount};
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
-use prometheus_client::metrics::counter::ConstCounter;
-use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::Registry;
 
 use super::counts::Counts;
 use super::gauges::Gauges;
+use metric::{Metric, counter, gauge};
+use series::{crowded, displaced, each, exits, faults, info, one, rules, states, verdict, wide};
 
 /// What [`text`] writes.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -27,63 +28,7 @@ pub struct Observation {
     pub gauges: Gauges,
 }
 
-/// One metric of the table.
-struct Metric {
-    /// Without `limiter_` before it, and without unit and `_total` behind it.
-    name: &'static str,
-    unit: Option<Unit>,
-    help: &'static str,
-    series: Series,
-}
-
-enum Series {
-    Counter(fn(&Observation) -> Vec<Sample<u64>>),
-    Gauge(fn(&Observation) -> Vec<Sample<f64>>),
-}
-
-struct Sample<T> {
-    labels: Vec<(&'static str, String)>,
-    value: T,
-}
-
-fn counter(
-    name: &'static str,
-    help: &'static str,
-    series: fn(&Observation) -> Vec<Sample<u64>>,
-) -> Metric {
-    Metric {
-        name,
-        unit: None,
-        help,
-        series: Series::Counter(series),
-    }
-}
-
-fn gauge(
-    name: &'static str,
-    help: &'static str,
-    series: fn(&Observation) -> Vec<Sample<f64>>,
-) -> Metric {
-    Metric {
-        name,
-        unit: None,
-        help,
-        series: Series::Gauge(series),
-    }
-}
-
-impl Metric {
-    fn bytes(mut self) -> Self {
-        self.unit = Some(Unit::Bytes);
-        self
-    }
-
-    fn seconds(mut self) -> Self {
-        self.unit = Some(Unit::Seconds);
-        self
-    }
-}
-
+/// Every metric there is; long because it is a table.
 fn table() -> Vec<Metric> {
     vec![
         // The kernel's counters: they grow as long as the maps live, daemon or no daemon.
@@ -191,162 +136,9 @@ fn table() -> Vec<Metric> {
         gauge(
             "build_info",
             "1, labelled with the program's version",
-            |o| {
-                vec![Sample {
-                    labels: vec![("version", o.gauges.program_version.clone())],
-                    value: 1.0,
-                }]
-            },
+            |o| info("version", &o.gauges.program_version),
         ),
     ]
-}
-
-/// A gauge is a float in the format itself; none of ours comes near 2^53.
-#[expect(clippy::cast_precision_loss, reason = "see above")]
-const fn wide(value: u64) -> f64 {
-    value as f64
-}
-
-fn one(value: f64) -> Vec<Sample<f64>> {
-    vec![Sample {
-        labels: Vec::new(),
-        value,
-    }]
-}
-
-/// One sample per possible state, 1 for the present one.
-fn states(
-    all: &[&str],
-    now: &str,
-    label: &'static str,
-    others: &[(&'static str, String)],
-) -> Vec<Sample<f64>> {
-    all.iter()
-        .map(|state| {
-            let mut labels = others.to_vec();
-            labels.push((label, (*state).to_owned()));
-            Sample {
-                labels,
-                value: f64::from(u8::from(*state == now)),
-            }
-        })
-        .collect()
-}
-
-/// The states of several things.
-fn each(
-    things: &[(String, String)],
-    label: &'static str,
-    state: &'static str,
-    all: &[&str],
-) -> Vec<Sample<f64>> {
-    things
-        .iter()
-        .flat_map(|(name, now)| states(all, now, state, &[(label, name.clone())]))
-        .collect()
-}
-
-fn exits(counts: &Counts, value: fn(&Count) -> u64) -> Vec<Sample<u64>> {
-    let sample = |exit: &str, count| Sample {
-        labels: vec![("exit", exit.to_owned())],
-        value: value(count),
-    };
-    counts
-        .exits
-        .iter()
-        .map(|(exit, count)| sample(exit.name(), count))
-        .collect()
-}
-
-fn faults(counts: &Counts) -> Vec<Sample<u64>> {
-    let sample = |fault: &str, value| Sample {
-        labels: vec![("fault", fault.to_owned())],
-        value,
-    };
-    counts
-        .faults
-        .iter()
-        .map(|(fault, count)| sample(fault.name(), count.packets))
-        .collect()
-}
-
-/// The labels of a rule's count, beside the rule's name; `None` if it belongs to another metric.
-type Labels = fn(RuleCount) -> Option<Vec<(&'static str, String)>>;
-
-fn rules(counts: &Counts, labels: Labels, value: fn(&Count) -> u64) -> Vec<Sample<u64>> {
-    let mut samples = Vec::new();
-    for rule in &counts.rules {
-        for (kind, count) in &rule.counts {
-            let Some(more) = labels(*kind) else { continue };
-            let mut labels = vec![("rule", rule.name.clone())];
-            labels.extend(more);
-            samples.push(Sample {
-                labels,
-                value: value(count),
-            });
-        }
-    }
-    samples
-}
-
-fn verdict(kind: RuleCount) -> Option<Vec<(&'static str, String)>> {
-    // An empty label is an absent one; written out, so that the series of a family look alike.
-    let (verdict, level) = match kind {
-        RuleCount::Passed => ("passed", ""),
-        RuleCount::Refused(level) => ("refused", level.name()),
-        RuleCount::WouldRefuse(level) => ("would-refuse", level.name()),
-        RuleCount::Contended => ("contended", ""),
-        RuleCount::Crowded(_) | RuleCount::Displaced(_) => return None,
-    };
-    Some(vec![
-        ("verdict", verdict.to_owned()),
-        ("level", level.to_owned()),
-    ])
-}
-
-fn crowded(kind: RuleCount) -> Option<Vec<(&'static str, String)>> {
-    let RuleCount::Crowded(level) = kind else {
-        return None;
-    };
-    Some(vec![("level", level.name().to_owned())])
-}
-
-fn displaced(kind: RuleCount) -> Option<Vec<(&'static str, String)>> {
-    let RuleCount::Displaced(level) = kind else {
-        return None;
-    };
-    Some(vec![("level", level.name().to_owned())])
-}
-
-impl Metric {
-    fn encode(&self, seen: &Observation, encoder: &mut DescriptorEncoder) -> fmt::Result {
-        match self.series {
-            Series::Counter(series) => {
-                let samples = series(seen).into_iter();
-                let samples = samples.map(|s| (s.labels, ConstCounter::new(s.value)));
-                self.family(encoder, MetricType::Counter, samples)
-            }
-            Series::Gauge(series) => {
-                let samples = series(seen).into_iter();
-                let samples = samples.map(|s| (s.labels, ConstGauge::new(s.value)));
-                self.family(encoder, MetricType::Gauge, samples)
-            }
-        }
-    }
-
-    fn family(
-        &self,
-        encoder: &mut DescriptorEncoder,
-        kind: MetricType,
-        samples: impl Iterator<Item = (Vec<(&'static str, String)>, impl EncodeMetric)>,
-    ) -> fmt::Result {
-        let mut family =
-            encoder.encode_descriptor(self.name, self.help, self.unit.as_ref(), kind)?;
-        for (labels, value) in samples {
-            value.encode(family.encode_family(&labels)?)?;
-        }
-        Ok(())
-    }
 }
 
 impl Collector for Observation {

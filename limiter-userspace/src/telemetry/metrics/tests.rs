@@ -1,3 +1,4 @@
+use limiter_common::counters::{Count, RuleCount};
 use limiter_common::key::Level;
 use limiter_common::packet::Fault;
 use limiter_common::verdict::Exit;
