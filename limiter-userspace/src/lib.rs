@@ -1,6 +1,11 @@
 //! The limiter daemon and its command line. See ARCHITECTURE.md for the map.
 
+pub mod cli;
 pub mod control;
+pub mod daemon;
 pub mod policy;
 pub mod snapshot;
 pub mod telemetry;
+
+#[cfg(test)]
+mod scratch;

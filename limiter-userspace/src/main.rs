@@ -1,2 +1,7 @@
 //! The `limiter` binary.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    limiter_userspace::cli::main()
+}

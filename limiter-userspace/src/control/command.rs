@@ -41,6 +41,17 @@ pub enum TopBy {
     Prefix,
 }
 
+impl TopBy {
+    /// The word for it in requests and answers.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Prefix => "prefix",
+        }
+    }
+}
+
 /// `limiter mode RULE MODE`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ModeChange {

@@ -35,6 +35,9 @@ pub struct Status {
 pub struct PolicyStatus {
     /// Version; 0 if there is none.
     pub version: u64,
+    /// Policy changes since the maps were made.
+    #[serde(default)]
+    pub generation: u32,
     /// Where it came from: a path, or `socket`.
     pub origin: String,
     /// Unix time of its taking effect.

@@ -1,3 +1,6 @@
 //! What can be seen from outside: counts as plain values, the metrics made of them, the exporter.
 
 pub mod counts;
+pub mod exporter;
+pub mod gauges;
+pub mod metrics;

@@ -1,0 +1,31 @@
+//! Why a verb failed: one message each, with the value, the reason and the next step.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::control::client::ClientError;
+use crate::daemon::DaemonError;
+use crate::daemon::config::ConfigError;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    #[error("{}: cannot read the policy: {source}; check the path", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot start: {0}; the system is short of memory or file descriptors, try again")]
+    Runtime(io::Error),
+    #[error("cannot write the answer: {0}; check where standard output goes")]
+    Output(io::Error),
+    #[error("cannot write the answer as JSON: {0}; please report it")]
+    Json(#[from] serde_json::Error),
+    /// Whoever read our output has read enough: no fault of anyone.
+    #[error("standard output is closed")]
+    Closed,
+    #[error("{0} is not part of this build yet")]
+    Missing(&'static str),
+}
