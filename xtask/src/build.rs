@@ -1,0 +1,85 @@
+//! `cargo xtask build`: compiles the kernel program with a compiler that knows BPF, puts it where the
+//! daemon's build embeds it from, and builds the daemon.
+
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+
+use crate::process::{capture, cargo, cargo_apart, cargo_bin, run as run_program, say, target};
+use crate::setup::{self, DEBIAN_RUSTC, Need, Toolchain, toolchain};
+
+/// Build the kernel program and the `limiter` binary that carries it
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only the kernel program
+    #[arg(long)]
+    kernel_only: bool,
+}
+
+const TARGET: &str = "bpfel-unknown-none";
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    kernel_program()?;
+    if !args.kernel_only {
+        daemon()?;
+        say("built target/release/limiter; next: cargo xtask test");
+    }
+    Ok(())
+}
+
+/// Builds the kernel program into `target/limiter.o`.
+pub(crate) fn kernel_program() -> Result<()> {
+    setup::ensure(Need::Build)?;
+    run_program(kernel_cargo("build")?.args(["--profile", "kernel"]))
+        .context("the kernel program does not compile")?;
+    let built = target("kernel").join(TARGET).join("kernel/limiter-ebpf");
+    let object = fs::read(&built).with_context(|| format!("no object at {}", built.display()))?;
+    let embedded = target("limiter.o");
+    // An untouched file spares everything that embeds it a rebuild.
+    if fs::read(&embedded).is_ok_and(|old| old == object) {
+        return Ok(());
+    }
+    say(format!(
+        "kernel program: target/limiter.o, {} KiB",
+        object.len() / 1024
+    ));
+    fs::write(&embedded, object).with_context(|| format!("cannot write {}", embedded.display()))
+}
+
+/// Builds the `limiter` binary; the kernel program must be there.
+pub(crate) fn daemon() -> Result<()> {
+    run_program(cargo("build").args(["--release", "--package", "limiter-userspace"]))
+        .context("the daemon does not compile")
+}
+
+/// A cargo that works on the kernel crate with whatever compiler knows BPF. It has a target folder of
+/// its own: two compilers in one folder throw away each other's work.
+pub(crate) fn kernel_cargo(command: &str) -> Result<Command> {
+    let mut cargo = cargo_apart(command, "kernel", "");
+    cargo.args(["--package", "limiter-ebpf", "--target", TARGET]);
+    let sysroot = match toolchain() {
+        Toolchain::Nightly => {
+            cargo
+                .env("RUSTUP_TOOLCHAIN", "nightly")
+                .args(["-Z", "build-std=core"]);
+            sysroot(Command::new("rustc").env("RUSTUP_TOOLCHAIN", "nightly"))?
+        }
+        Toolchain::Debian => {
+            // Intrinsics and the BPF target's features are unstable, Debian's compiler is not.
+            cargo.env("RUSTC", DEBIAN_RUSTC).env("RUSTC_BOOTSTRAP", "1");
+            sysroot(&mut Command::new("rustc"))?
+        }
+    };
+    // bpf-linker loads the LLVM that lies in rustup's toolchain.
+    cargo.env("LD_LIBRARY_PATH", format!("{sysroot}/lib"));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([cargo_bin()].into_iter().chain(env::split_paths(&path)))?;
+    cargo.env("PATH", path);
+    Ok(cargo)
+}
+
+fn sysroot(rustc: &mut Command) -> Result<String> {
+    let printed = capture(rustc.args(["--print", "sysroot"]))?;
+    Ok(printed.trim().to_owned())
+}

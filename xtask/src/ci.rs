@@ -1,0 +1,117 @@
+//! `cargo xtask ci`: what must hold before a change is taken, in order, up to the first failure. It runs
+//! the same commands that people run; it has no checks of its own.
+
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::build::kernel_cargo;
+use crate::process::{capture, cargo, check, line, root, run as run_program, say, tee};
+use crate::setup::{self, DEBIAN_CLIPPY, Need, Toolchain, toolchain};
+use crate::tally::Tally;
+
+/// Everything that a change must pass: style, lints, licences, docs, all tests, the demo
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_: Args) -> Result<()> {
+    let started = Instant::now();
+    step("setup", || setup::ensure(Need::Ci))?;
+    step("fmt", || {
+        run_program(cargo("fmt").args(["--all", "--check"]))
+    })?;
+    step("clippy", || {
+        run_program(deny_warnings(
+            cargo("clippy").args(HOST_CRATES).arg("--all-targets"),
+        ))
+    })?;
+    step("clippy, kernel crate", || {
+        run_program(deny_warnings(&mut kernel_clippy()?))
+    })?;
+    step("deny", || {
+        run_program(cargo("deny").args([
+            "check",
+            "--hide-inclusion-graph",
+            "bans",
+            "licenses",
+            "sources",
+        ]))
+    })?;
+    step("docs", docs)?;
+    let mut total = None;
+    step("tests", || tests(&mut total))?;
+    step("demo", demo)?;
+    say(format!(
+        "all steps passed in {:.0} s",
+        started.elapsed().as_secs_f32()
+    ));
+    // Last, because what reads CI's output reads its end.
+    println!("{}", total.unwrap_or_default());
+    Ok(())
+}
+
+/// All but the kernel crate, which only compiles for BPF.
+const HOST_CRATES: [&str; 3] = ["--workspace", "--exclude", "limiter-ebpf"];
+
+fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
+    say(format!("── {name} ──"));
+    let started = Instant::now();
+    let done = run();
+    let seconds = started.elapsed().as_secs_f32();
+    let word = if done.is_ok() { "ok" } else { "FAILED" };
+    say(format!("{name}: {word}, {seconds:.1} s"));
+    done.with_context(|| format!("CI stops at the step `{name}`"))
+}
+
+fn deny_warnings(clippy: &mut Command) -> &mut Command {
+    clippy.args(["--", "--deny", "warnings"])
+}
+
+fn kernel_clippy() -> Result<Command> {
+    let mut clippy = kernel_cargo("clippy")?;
+    if toolchain() == Toolchain::Debian {
+        // Clippy and compiler must be of one build: rustup's can't check for Debian's.
+        let mut debian = Command::new(DEBIAN_CLIPPY);
+        debian.args(clippy.get_args()).current_dir(root());
+        for (key, value) in clippy.get_envs() {
+            match value {
+                Some(value) => debian.env(key, value),
+                None => debian.env_remove(key),
+            };
+        }
+        clippy = debian;
+    }
+    clippy.args(["--profile", "kernel"]);
+    Ok(clippy)
+}
+
+fn docs() -> Result<()> {
+    let mut doc = cargo("doc");
+    doc.args(HOST_CRATES)
+        .args(["--no-deps", "--document-private-items"]);
+    run_program(doc.env("RUSTDOCFLAGS", "--deny warnings"))
+}
+
+/// The README's test command, where nothing may be skipped.
+fn tests(total: &mut Option<Tally>) -> Result<()> {
+    let mut test = cargo("xtask");
+    test.args(["test", "--strict"]);
+    let status = tee(&mut test, |line| *total = Tally::of_total(line).or(*total))?;
+    check(&test, status)
+}
+
+/// The demo's own verdict on real traffic.
+fn demo() -> Result<()> {
+    let mut demo = cargo("xtask");
+    demo.args(["demo", "--seconds", "25", "--json"]);
+    let printed = capture(demo.stderr(Stdio::inherit()))?;
+    let last = printed.lines().last().unwrap_or_default();
+    println!("{last}");
+    let verdict: serde_json::Value =
+        serde_json::from_str(last).context("the demo's last line is not JSON")?;
+    if verdict["ok"] != true {
+        bail!("`{}` ran, and its verdict is not ok", line(&demo));
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! `cargo xtask test`: runs every tier of tests, cheapest first, goes on after a failure, and ends with
+//! one line of totals. Tests are written elsewhere; this only starts them and adds up.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::process::{cargo, cargo_apart, find, is_root, line, say, target, tee};
+use crate::setup::{self, Need};
+use crate::tally::Tally;
+use crate::{build, matrix};
+
+/// Build everything and run all tests: host, kernel, network namespaces, loom, two other kernels
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// A test that can't run fails, instead of saying why and passing
+    #[arg(long)]
+    strict: bool,
+    /// Run only tests whose name contains one of these; leaves loom and other kernels out
+    filters: Vec<String>,
+}
+
+/// Where the tests of the kernel program, network namespaces and the daemon live.
+const KERNEL_TESTS: &str = "limiter-tests";
+
+/// One part of the run and how it ended.
+struct Part {
+    name: &'static str,
+    tally: Tally,
+    seconds: f32,
+}
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    setup::ensure(Need::Test)?;
+    if !is_root() {
+        say("not root: tests that load the program into the kernel can't run");
+    }
+    build::kernel_program()?;
+    build::daemon()?;
+    let mut parts = vec![
+        part("host", || tests(Which::Host, &args))?,
+        part("kernel", || tests(Which::Kernel, &args))?,
+    ];
+    if args.filters.is_empty() {
+        parts.push(part("loom", loom)?);
+        parts.push(part("kernels", || matrix::for_test(args.strict))?);
+    }
+    summarize(&parts)
+}
+
+fn part(name: &'static str, run: impl FnOnce() -> Result<Tally>) -> Result<Part> {
+    say(format!("── {name} tests ──"));
+    let started = Instant::now();
+    let tally = run()?;
+    Ok(Part {
+        name,
+        tally,
+        seconds: started.elapsed().as_secs_f32(),
+    })
+}
+
+fn summarize(parts: &[Part]) -> Result<()> {
+    let mut total = Tally::default();
+    println!();
+    for Part {
+        name,
+        tally,
+        seconds,
+    } in parts
+    {
+        println!("{name:<8} {seconds:>6.1} s   {tally}");
+        total += *tally;
+    }
+    println!("{total}");
+    match (total.failed, total.passed) {
+        (0, 0) => bail!("no test ran"),
+        (0, _) => Ok(()),
+        _ => bail!("tests failed; the lines above name them"),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Without root and in parallel.
+    Host,
+    /// As root, one at a time: they share the kernel's namespaces, pins and CPUs.
+    Kernel,
+}
+
+fn tests(which: Which, args: &Args) -> Result<Tally> {
+    let commands = if find("cargo-nextest").is_some() {
+        vec![nextest(which, args)]
+    } else {
+        let filters = args.filters.iter().map(String::as_str).map(Some);
+        // The plain harness takes one filter at a time.
+        let filters: Vec<_> = if args.filters.is_empty() {
+            vec![None]
+        } else {
+            filters.collect()
+        };
+        filters
+            .into_iter()
+            .map(|filter| cargo_test(which, filter))
+            .collect()
+    };
+    let skips = target("skipped-tests");
+    let _ = fs::remove_file(&skips);
+    let mut tally = Tally::default();
+    for mut command in commands {
+        // Tests that need a daemon start the one just built, not some older debug build.
+        command
+            .env("LIMITER_BIN", daemon())
+            .env("LIMITER_SKIPS", &skips);
+        if args.strict {
+            command.env("LIMITER_STRICT", "1");
+        }
+        tally += count(&mut command)?;
+    }
+    tally.move_to_skipped(show_skips(&skips));
+    Ok(tally)
+}
+
+/// Both parts name the whole workspace and filter, so that they share one build.
+fn nextest(which: Which, args: &Args) -> Command {
+    let mut nextest = cargo("nextest");
+    nextest.args([
+        "run",
+        "--workspace",
+        "--exclude",
+        "limiter-ebpf",
+        "--no-fail-fast",
+    ]);
+    nextest.args([
+        "--no-tests",
+        "pass",
+        "--status-level",
+        "fail",
+        "--final-status-level",
+        "slow",
+    ]);
+    let not = if which == Which::Host { "not " } else { "" };
+    nextest
+        .arg("-E")
+        .arg(format!("{not}package({KERNEL_TESTS})"))
+        .args(&args.filters);
+    nextest
+}
+
+fn cargo_test(which: Which, filter: Option<&str>) -> Command {
+    let mut test = cargo("test");
+    test.arg("--no-fail-fast");
+    match which {
+        Which::Host => test.args([
+            "--workspace",
+            "--exclude",
+            "limiter-ebpf",
+            "--exclude",
+            KERNEL_TESTS,
+        ]),
+        Which::Kernel => test.args(["--package", KERNEL_TESTS]),
+    };
+    test.args(filter);
+    if which == Which::Kernel {
+        test.args(["--", "--test-threads=1"]);
+    }
+    test
+}
+
+/// Every interleaving of the slot protocol with few preemptions.
+fn loom() -> Result<Tally> {
+    let mut loom = cargo_apart("test", "loom", "--cfg loom");
+    loom.args(["--package", "limiter-common", "--test", "loom", "--release"]);
+    count(loom.env("LOOM_MAX_PREEMPTIONS", "3"))
+}
+
+/// Runs a test runner and adds up its closing lines. One that fails without a failed test, because
+/// something doesn't compile, say, counts as one failure.
+fn count(command: &mut Command) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let status = tee(command, |line| {
+        tally += Tally::of_runner(line).unwrap_or_default()
+    })?;
+    if !status.success() && tally.failed == 0 {
+        say(format!(
+            "`{}` ended with {status} before its tests did",
+            line(command)
+        ));
+        tally.failed = 1;
+    }
+    Ok(tally)
+}
+
+/// Prints why tests did not run, and how many those are. To their runner they passed.
+fn show_skips(path: &PathBuf) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|skip| say(format!("skipped: {skip}")))
+        .count() as u64
+}
+
+fn daemon() -> PathBuf {
+    target("release/limiter")
+}
