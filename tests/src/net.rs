@@ -9,7 +9,7 @@ mod veth;
 mod xdp;
 
 pub use frames::FrameSocket;
-pub use namespace::Namespace;
+pub use namespace::{Handle, Namespace};
 pub use sink::UdpSink;
 pub use sweep::sweep;
 pub use veth::{End, veth, veth_with_queues};

@@ -1,6 +1,7 @@
 //! What a test needs from the machine. A test that can't run says why and returns; with
 //! `LIMITER_STRICT=1`, as in CI, it fails, so that a skip can't hide.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
@@ -28,7 +29,7 @@ macro_rules! require {
     };
 }
 
-/// Says why a test doesn't run.
+/// Says why a test doesn't run, and adds a line to the file that `LIMITER_SKIPS` names, if it does.
 ///
 /// # Panics
 /// If `LIMITER_STRICT` is `1`.
@@ -39,6 +40,21 @@ pub fn skip(test: &str, reason: &str) {
     );
     // Not eprintln!: the test harness swallows that for tests that pass.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
+    if let Some(list) = std::env::var_os("LIMITER_SKIPS") {
+        note(Path::new(&list), &format!("{test}: {reason}\n"));
+    }
+}
+
+/// Appends in one write, since several test programs note their skips in one file.
+fn note(list: &Path, line: &str) {
+    let opened = OpenOptions::new().create(true).append(true).open(list);
+    if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
+        let _ = writeln!(
+            std::io::stderr(),
+            "can't note a skip in {}: {error}",
+            list.display()
+        );
+    }
 }
 
 /// Whether skipping counts as a failure.

@@ -3,9 +3,9 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::thread::JoinHandle;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -46,9 +46,9 @@ impl Namespace {
     /// Runs `work` inside, on a thread of its own. Sockets and child processes made there stay inside
     /// wherever they are used later.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        let inside = self.open()?;
+        let inside = self.handle()?;
         std::thread::scope(|scope| {
-            let thread = scope.spawn(move || enter(&inside).map(|()| work()));
+            let thread = scope.spawn(move || inside.enter().map(|()| work()));
             // A panic inside is the caller's own.
             thread
                 .join()
@@ -56,13 +56,13 @@ impl Namespace {
         })
     }
 
-    /// Starts a thread that lives inside.
-    pub fn spawn<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<Result<T>>> {
-        let inside = self.open()?;
-        Ok(std::thread::spawn(move || enter(&inside).map(|()| work())))
+    /// Something to enter it with from a thread that is to live inside.
+    pub fn handle(&self) -> Result<Handle> {
+        let path = PathBuf::from(FOLDER).join(&self.name);
+        let file = File::open(&path);
+        let file =
+            file.map_err(|source| Error::system(format!("open {}", path.display()), source))?;
+        Ok(Handle(file))
     }
 
     /// Runs `ip` commands inside, each without the leading `ip`, all in one process.
@@ -82,12 +82,6 @@ impl Namespace {
             answer,
         })
     }
-
-    fn open(&self) -> Result<File> {
-        let path = PathBuf::from(FOLDER).join(&self.name);
-        File::open(&path)
-            .map_err(|source| Error::system(format!("open {}", path.display()), source))
-    }
 }
 
 impl Drop for Namespace {
@@ -97,10 +91,16 @@ impl Drop for Namespace {
     }
 }
 
-fn enter(namespace: &File) -> Result<()> {
-    use std::os::fd::AsFd as _;
-    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
-        .map_err(|errno| Error::system("enter a network namespace (needs root)", errno))
+/// A way into a namespace. Keeps it alive, name or no name.
+#[derive(Debug)]
+pub struct Handle(File);
+
+impl Handle {
+    /// Moves the calling thread inside, for good. Sockets and threads made from here on are inside.
+    pub fn enter(&self) -> Result<()> {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(|errno| Error::system("enter a network namespace (needs root)", errno))
+    }
 }
 
 fn quiet_defaults() -> Result<()> {

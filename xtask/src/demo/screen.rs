@@ -1,0 +1,99 @@
+//! Puts the table on stdout: on a terminal the running window is redrawn in place, in a pipe each
+//! window is printed once, when it is over.
+
+use std::io::{IsTerminal as _, Stdout, Write as _};
+
+use anyhow::{Context as _, Result};
+
+use super::ledger::Window;
+use super::style::Style;
+use super::table::{State, block, footer};
+use super::window::{Moment, is_over};
+
+/// Stdout, and what of it may still be drawn over.
+#[derive(Debug)]
+pub(super) struct Screen {
+    out: Stdout,
+    style: Style,
+    live: bool,
+    /// Windows printed for good.
+    settled: usize,
+    /// Lines of the running window.
+    loose_lines: usize,
+}
+
+impl Screen {
+    pub(super) fn new(style: Style) -> Self {
+        let out = std::io::stdout();
+        let live = out.is_terminal();
+        Self {
+            out,
+            style,
+            live,
+            settled: 0,
+            loose_lines: 0,
+        }
+    }
+
+    /// Prints text that stays.
+    pub(super) fn print(&mut self, text: &str) -> Result<()> {
+        self.draw(text, "")
+    }
+
+    /// Prints windows that are over, and on a terminal the running one.
+    pub(super) fn show(
+        &mut self,
+        windows: &[Window],
+        now: Moment,
+        seconds_left: u64,
+    ) -> Result<()> {
+        let fixed = self.newly_over(windows, now);
+        let running = windows.get(self.settled).filter(|_| self.live);
+        let loose = running
+            .map(|window| block(self.style, window, State::Now) + &footer(self.style, seconds_left))
+            .unwrap_or_default();
+        if self.live || !fixed.is_empty() {
+            self.draw(&fixed, &loose)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Prints all that is left, for good.
+    pub(super) fn finish(&mut self, windows: &[Window]) -> Result<()> {
+        let fixed = self.newly_over(windows, Moment(u64::MAX));
+        self.draw(&fixed, "")
+    }
+
+    fn newly_over(&mut self, windows: &[Window], now: Moment) -> String {
+        let mut text = String::new();
+        while let Some(window) = windows
+            .get(self.settled)
+            .filter(|window| is_over(window.index, now))
+        {
+            let state = if window.full {
+                State::Judged
+            } else {
+                State::Partial
+            };
+            text += &block(self.style, window, state);
+            self.settled += 1;
+        }
+        text
+    }
+
+    /// Draws over what was loose, in one write, so that nothing flickers.
+    fn draw(&mut self, fixed: &str, loose: &str) -> Result<()> {
+        let back = match self.loose_lines {
+            0 => String::new(),
+            lines => format!("\x1b[{lines}F\x1b[J"),
+        };
+        self.loose_lines = loose.lines().count();
+        let written = self
+            .out
+            .write_all(format!("{back}{fixed}{loose}").as_bytes());
+        written
+            .and_then(|()| self.out.flush())
+            .context("can't write to stdout")
+    }
+}
