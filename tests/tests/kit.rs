@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use limiter_tests::net::{End, FrameSocket, Namespace, UdpSink, attached, veth, veth_with_queues};
 use limiter_tests::owner::name_for;
-use limiter_tests::process::Home;
+use limiter_tests::process::{Daemon, Home, Invocation};
 use limiter_tests::require;
 use limiter_tests::require::{bpf, root, tool};
 use limiter_tests::wait::wait_for;
@@ -172,6 +172,34 @@ fn start_inside(namespace: &str) -> Child {
     };
     wait_for(PATIENCE, || (!inside().is_empty()).then_some(())).expect("it enters the namespace");
     sleeper
+}
+
+#[test]
+fn a_daemon_that_ends_at_once_is_quoted() {
+    require!(root(), bpf(), tool("ip"));
+    let edge = Namespace::create("kit").unwrap();
+    let home = Home::create("kit").unwrap();
+    let invocation = Invocation {
+        // Says what it was asked, and ends.
+        binary: "/bin/echo".into(),
+        interfaces: vec!["edge0".into(), "edge1".into()],
+        policy: "/policy.toml".into(),
+        metrics: None,
+        extra: vec!["--generic".into()],
+    };
+    let error = Daemon::start(&edge, &home, &invocation)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("exit status: 0") && error.contains("run --iface"),
+        "{error}"
+    );
+    let folder = home.socket().parent().unwrap().display().to_string();
+    let arguments = format!(
+        "run --iface edge0 --iface edge1 --policy /policy.toml --pin-dir {folder}/bpf \
+         --socket {folder}/limiter.sock --state-dir {folder}/state --metrics off --generic\n"
+    );
+    assert_eq!(home.log(), arguments);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Error, Home, Result, binary, notify::Notifications};
+use super::{Error, Home, Result, notify::Notifications};
 use crate::net::Namespace;
 use crate::wait::wait_for;
 
@@ -20,6 +20,8 @@ const STOP: Duration = Duration::from_secs(10);
 /// What to run the daemon with, besides the folders of its [`Home`].
 #[derive(Clone, Debug)]
 pub struct Invocation {
+    /// The program to start; [`super::binary`] finds the one to test.
+    pub binary: PathBuf,
     /// Each becomes one `--iface`.
     pub interfaces: Vec<String>,
     /// For `--policy`.
@@ -132,7 +134,7 @@ fn command(home: &Home, invocation: &Invocation) -> Result<Command> {
     let both = log
         .try_clone()
         .map_err(|source| Error::system("open the daemon's log", source))?;
-    let mut command = Command::new(binary()?);
+    let mut command = Command::new(&invocation.binary);
     command.arg("run");
     for interface in &invocation.interfaces {
         command.args(["--iface", interface]);

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 use limiter_tests::net::{End, Mode, Namespace, attached, veth};
 use limiter_tests::process::{Daemon, Home, Invocation};
 
+use crate::process::target;
+
 const POLICY: &str = include_str!("policy.toml");
 const INTERFACE: &str = "edge0";
 
@@ -70,6 +72,7 @@ impl Stage {
     pub(super) fn start_limiter(&mut self) -> Result<()> {
         let home = Home::create("demo")?;
         let invocation = Invocation {
+            binary: target("release/limiter"),
             interfaces: vec![INTERFACE.into()],
             policy: home.write("demo.toml", POLICY)?,
             metrics: Some(METRICS),
