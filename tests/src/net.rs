@@ -1,6 +1,7 @@
 //! Networks to test in: namespaces joined by veth pairs, real sockets and raw frames inside them.
 //! Everything made here is taken down on drop, and by the next run if this one is killed.
 
+mod cpu;
 mod frames;
 mod namespace;
 mod sink;
@@ -8,6 +9,7 @@ mod sweep;
 mod veth;
 mod xdp;
 
+pub use cpu::on_cpu;
 pub use frames::FrameSocket;
 pub use namespace::{Handle, Namespace};
 pub use sink::UdpSink;

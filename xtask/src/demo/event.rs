@@ -36,11 +36,13 @@ impl Event {
 pub(super) struct Bell(Arc<AtomicBool>);
 
 impl Bell {
-    /// A bell that SIGINT, SIGTERM and SIGHUP ring, so that a demo that is broken off still cleans up.
+    /// A bell that SIGINT, SIGTERM and SIGHUP ring, so that a demo that is broken off still cleans
+    /// up. A second signal ends the process where it stands; the next demo then cleans up.
     pub(super) fn on_signals() -> std::io::Result<Self> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let bell = Self::default();
         for signal in [SIGHUP, SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&bell.0))?;
             signal_hook::flag::register(signal, Arc::clone(&bell.0))?;
         }
         Ok(bell)

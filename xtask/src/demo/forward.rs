@@ -78,3 +78,42 @@ fn copy(mut from: &TcpStream, mut to: &TcpStream) {
     let _ = std::io::copy(&mut from, &mut to);
     let _ = to.shutdown(std::net::Shutdown::Write);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+
+    use limiter_tests::require;
+    use limiter_tests::require::{root, tool};
+
+    use super::*;
+
+    #[test]
+    fn a_scrape_on_the_host_reaches_the_exporter_inside() {
+        require!(root(), tool("ip"));
+        let edge = Namespace::create("demo-test").unwrap();
+        let exporter = edge
+            .run(|| TcpListener::bind("127.0.0.1:0"))
+            .unwrap()
+            .unwrap();
+        let address = exporter.local_addr().unwrap();
+        let (events, _heard) = std::sync::mpsc::channel();
+        let mut crew = Crew::default();
+        let reachable = start(&edge, address, &mut crew, &events).unwrap();
+
+        let answering = std::thread::spawn(move || {
+            let (mut scrape, _) = exporter.accept().unwrap();
+            let mut request = [0; 14];
+            scrape.read_exact(&mut request).unwrap();
+            scrape.write_all(b"limiter_up 1").unwrap();
+            request
+        });
+        let mut scraper = TcpStream::connect(reachable).unwrap();
+        scraper.write_all(b"GET /metrics\r\n").unwrap();
+        let mut answer = String::new();
+        scraper.read_to_string(&mut answer).unwrap();
+
+        assert_eq!(answer, "limiter_up 1");
+        assert_eq!(&answering.join().unwrap(), b"GET /metrics\r\n");
+    }
+}

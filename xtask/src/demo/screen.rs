@@ -48,14 +48,18 @@ impl Screen {
         seconds_left: u64,
     ) -> Result<()> {
         let fixed = self.newly_over(windows, now);
-        let running = windows.get(self.settled).filter(|_| self.live);
-        let loose = running
-            .map(|window| block(self.style, window, State::Now) + &footer(self.style, seconds_left))
-            .unwrap_or_default();
-        if self.live || !fixed.is_empty() {
-            self.draw(&fixed, &loose)
-        } else {
+        if self.live {
+            let running = windows.get(self.settled);
+            let running = running.map(|window| block(self.style, window, State::Now));
+            return self.draw(
+                &fixed,
+                &(running.unwrap_or_default() + &footer(self.style, seconds_left)),
+            );
+        }
+        if fixed.is_empty() {
             Ok(())
+        } else {
+            self.draw(&fixed, "")
         }
     }
 
@@ -87,6 +91,12 @@ impl Screen {
         let back = match self.loose_lines {
             0 => String::new(),
             lines => format!("\x1b[{lines}F\x1b[J"),
+        };
+        // A line that a narrow terminal breaks in two would spoil the count of lines.
+        let loose = if loose.is_empty() {
+            String::new()
+        } else {
+            format!("\x1b[?7l{loose}\x1b[?7h")
         };
         self.loose_lines = loose.lines().count();
         let written = self
