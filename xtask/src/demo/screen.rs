@@ -88,22 +88,47 @@ impl Screen {
 
     /// Draws over what was loose, in one write, so that nothing flickers.
     fn draw(&mut self, fixed: &str, loose: &str) -> Result<()> {
-        let back = match self.loose_lines {
-            0 => String::new(),
-            lines => format!("\x1b[{lines}F\x1b[J"),
-        };
-        // A line that a narrow terminal breaks in two would spoil the count of lines.
-        let loose = if loose.is_empty() {
-            String::new()
-        } else {
-            format!("\x1b[?7l{loose}\x1b[?7h")
-        };
+        let text = frame(self.loose_lines, fixed, loose);
         self.loose_lines = loose.lines().count();
-        let written = self
-            .out
-            .write_all(format!("{back}{fixed}{loose}").as_bytes());
+        let written = self.out.write_all(text.as_bytes());
         written
             .and_then(|()| self.out.flush())
             .context("can't write to stdout")
+    }
+}
+
+/// What takes the place of this many lines.
+fn frame(lines: usize, fixed: &str, loose: &str) -> String {
+    let back = if lines == 0 {
+        String::new()
+    } else {
+        format!("\x1b[{lines}F\x1b[J")
+    };
+    // A line that a narrow terminal breaks in two would spoil the count of lines.
+    let loose = if loose.is_empty() {
+        String::new()
+    } else {
+        format!("\x1b[?7l{loose}\x1b[?7h")
+    };
+    back + fixed + &loose
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_for_a_pipe_has_no_escapes() {
+        assert_eq!(frame(0, "a window\n", ""), "a window\n");
+    }
+
+    #[test]
+    fn the_running_window_is_drawn_over_line_by_line() {
+        assert_eq!(frame(0, "", "one\ntwo\n"), "\x1b[?7lone\ntwo\n\x1b[?7h");
+        assert_eq!(
+            frame(2, "over\n", "next\n"),
+            "\x1b[2F\x1b[Jover\n\x1b[?7lnext\n\x1b[?7h"
+        );
+        assert_eq!(frame(2, "the end\n", ""), "\x1b[2F\x1b[Jthe end\n");
     }
 }

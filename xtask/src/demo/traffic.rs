@@ -82,9 +82,9 @@ fn offer(
             (window, sent) = (moment.window(), 0);
         }
         if moment.is_busy() && sent < moment.due(per_window) {
+            events.send(Event::Offered(party, window))?;
             one(window, sent)?;
             sent += 1;
-            events.send(Event::Offered(party, window))?;
             if now().window() != window {
                 events.send(Event::Spoiled(window))?;
             }
