@@ -1,2 +1,9 @@
-//! The test kit.
+//! The test kit: what kernel, namespace and daemon tests (and `cargo xtask demo`) need to set up real
+//! conditions and take them down again. It must not know how limiter works inside.
+
+pub mod net;
+pub mod owner;
+pub mod process;
 pub mod program;
+pub mod require;
+pub mod wait;

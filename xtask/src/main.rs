@@ -3,6 +3,7 @@
 
 mod build;
 mod ci;
+mod demo;
 mod matrix;
 mod process;
 mod setup;
@@ -28,6 +29,7 @@ enum Command {
     Test(test::Args),
     Matrix(matrix::Args),
     Ci(ci::Args),
+    Demo(demo::Args),
 }
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(args),
         Command::Matrix(args) => matrix::run(args),
         Command::Ci(args) => ci::run(args),
+        Command::Demo(args) => demo::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

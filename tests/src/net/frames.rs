@@ -1,0 +1,61 @@
+//! Sends raw Ethernet frames, so that a test decides about every byte on the wire. The only part of
+//! the kit with `unsafe`: the kernel's link-layer address has no safe constructor in our crates.
+
+use std::os::fd::AsFd as _;
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+
+use super::{Error, Namespace, Result};
+
+/// A packet socket bound to one interface. It only sends.
+#[derive(Debug)]
+pub struct FrameSocket {
+    socket: Socket,
+}
+
+impl FrameSocket {
+    /// On this interface, from where frames leave to the other end of the veth pair.
+    pub fn open(namespace: &Namespace, interface: &str) -> Result<Self> {
+        namespace.run(|| open(interface))?.map_err(|source| {
+            Error::system(
+                format!(
+                    "open a packet socket on {interface} in {}",
+                    namespace.name()
+                ),
+                source,
+            )
+        })
+    }
+
+    /// Sends one frame, from the destination's MAC address on, as it stands.
+    pub fn send(&self, frame: &[u8]) -> Result<()> {
+        let sent = self.socket.send(frame);
+        sent.map(drop).map_err(|source| {
+            Error::system(format!("send a frame of {} bytes", frame.len()), source)
+        })
+    }
+}
+
+fn open(interface: &str) -> std::io::Result<FrameSocket> {
+    // Protocol 0: it never receives, so nothing fills its buffer.
+    let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
+    let index = rustix::net::netdevice::name_to_index(socket.as_fd(), interface)?;
+    socket.bind(&link_address(index)?)?;
+    Ok(FrameSocket { socket })
+}
+
+fn link_address(index: u32) -> std::io::Result<SockAddr> {
+    let index = i32::try_from(index).map_err(std::io::Error::other)?;
+    // SAFETY: the storage is zeroed and at least as large and aligned as any socket address, so it
+    // holds a sockaddr_ll; family, index and length are those of one.
+    let ((), address) = unsafe {
+        SockAddr::try_init(|storage, length| {
+            let link = storage.cast::<libc::sockaddr_ll>();
+            (*link).sll_family = libc::AF_PACKET as libc::sa_family_t;
+            (*link).sll_ifindex = index;
+            *length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            Ok(())
+        })?
+    };
+    Ok(address)
+}
