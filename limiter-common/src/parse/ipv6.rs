@@ -36,7 +36,12 @@ pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
     }
     let source = source(&header);
     let start = offset.wrapping_add(Ipv6Hdr::LEN);
-    let mut at = Position { next: header[6], offset: start, fragment: 0, later: 0 };
+    let mut at = Position {
+        next: header[6],
+        offset: start,
+        fragment: 0,
+        later: 0,
+    };
     let walked = walk(frame, &mut at);
     let packet = Packet {
         source: Address::V6(source),
@@ -107,8 +112,7 @@ fn step<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Result<(), Fault> {
     if !is_extension(at.next) || at.later != 0 {
         return Ok(());
     }
-    let [next, length, high, low, ..] =
-        frame.read::<SHORTEST>(at.offset).ok_or(Fault::CutOff)?;
+    let [next, length, high, low, ..] = frame.read::<SHORTEST>(at.offset).ok_or(Fault::CutOff)?;
     let fragment = !mask_unless_equal(at.next, FRAGMENT);
     at.fragment |= fragment;
     at.later = usize::from(u16::from_be_bytes([high, low]) & OFFSET) & fragment;
