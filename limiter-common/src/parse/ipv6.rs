@@ -10,15 +10,17 @@ use super::transport::{self, Payload};
 use crate::frame::Frame;
 use crate::packet::{Address, Fault, Kind, Packet, Parsed, Protocol};
 
-const HOP_BY_HOP: Protocol = Protocol::new(IpProto::HopOpt as u8);
-const ROUTING: Protocol = Protocol::new(IpProto::Ipv6Route as u8);
-const FRAGMENT: Protocol = Protocol::new(IpProto::Ipv6Frag as u8);
-const AUTHENTICATION: Protocol = Protocol::new(IpProto::Ah as u8);
-const DESTINATION_OPTIONS: Protocol = Protocol::new(IpProto::Ipv6Opts as u8);
-const MOBILITY: Protocol = Protocol::new(IpProto::MobilityHeader as u8);
-const HOST_IDENTITY: Protocol = Protocol::new(IpProto::Hip as u8);
-const SHIM6: Protocol = Protocol::new(IpProto::Shim6 as u8);
+const HOP_BY_HOP: u8 = IpProto::HopOpt as u8;
+const ROUTING: u8 = IpProto::Ipv6Route as u8;
+const FRAGMENT: u8 = IpProto::Ipv6Frag as u8;
+const AUTHENTICATION: u8 = IpProto::Ah as u8;
+const DESTINATION_OPTIONS: u8 = IpProto::Ipv6Opts as u8;
+const MOBILITY: u8 = IpProto::MobilityHeader as u8;
+const HOST_IDENTITY: u8 = IpProto::Hip as u8;
+const SHIM6: u8 = IpProto::Shim6 as u8;
 
+/// The shortest extension header, and the length of every fragment header.
+const SHORTEST: usize = 8;
 /// The 13 bits of the fragment offset in the second 16 bits of a fragment header.
 const OFFSET: u16 = 0xfff8;
 
@@ -34,28 +36,31 @@ pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
     }
     let source = source(&header);
     let start = offset.wrapping_add(Ipv6Hdr::LEN);
-    let mut at = Position::new(Protocol::new(header[6]), start);
+    let mut at = Position {
+        next: header[6],
+        offset: start,
+        fragment: 0,
+        later: 0,
+    };
     let walked = walk(frame, &mut at);
     let packet = Packet {
         source: Address::V6(source),
         protocol: Protocol::UNKNOWN,
         destination_port: None,
         kind: Kind::Other,
-        fragment: at.fragment,
+        fragment: at.fragment != 0,
     };
-    if let Err(fault) = walked {
-        return Parsed::Fault(fault, Some(packet));
-    }
-    let packet = Packet {
-        protocol: at.next,
-        ..packet
+    let protocol = match walked {
+        Ok(protocol) => protocol,
+        Err(fault) => return Parsed::Fault(fault, Some(packet)),
     };
+    let packet = Packet { protocol, ..packet };
     let payload = Payload {
         start: at.offset,
         end: transport::end(start, u16::from_be_bytes([header[4], header[5]])),
-        has_header: !at.later,
+        has_header: at.later == 0,
     };
-    if at.next == Protocol::ICMPV6 && !at.fragment {
+    if protocol == Protocol::ICMPV6 && at.fragment == 0 {
         return icmpv6::complete(frame, payload, packet, source, header[7]);
     }
     transport::complete(frame, payload, packet)
@@ -71,88 +76,70 @@ fn source(header: &[u8; Ipv6Hdr::LEN]) -> [u8; 16] {
 /// How far the walk has come.
 struct Position {
     /// What the last header says comes next.
-    next: Protocol,
+    next: u8,
     /// Where that starts.
     offset: usize,
-    /// A fragment header was seen, be it one that makes no fragments (RFC 6946).
-    fragment: bool,
-    /// A fragment other than the first: what follows is no header.
-    later: bool,
+    /// Not 0 after a fragment header, be it the first of several fragments or of none (RFC 6946).
+    fragment: usize,
+    /// Not 0 in a fragment other than the first, where no header follows.
+    later: usize,
 }
 
-impl Position {
-    #[inline(always)]
-    const fn new(next: Protocol, offset: usize) -> Self {
-        Self {
-            next,
-            offset,
-            fragment: false,
-            later: false,
-        }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, next: u8, length: usize) {
-        self.next = Protocol::new(next);
-        self.offset = self.offset.wrapping_add(length);
-    }
-}
-
-/// Steps over at most [`super::MAX_EXTENSION_HEADERS`] headers, one call for each.
+/// Steps over at most [`super::MAX_EXTENSION_HEADERS`] headers, one call for each, to the protocol.
 #[inline(always)]
-fn walk<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Result<(), Fault> {
-    step(frame, at).ok_or(Fault::CutOff)?;
-    step(frame, at).ok_or(Fault::CutOff)?;
-    step(frame, at).ok_or(Fault::CutOff)?;
-    step(frame, at).ok_or(Fault::CutOff)?;
-    step(frame, at).ok_or(Fault::CutOff)?;
-    step(frame, at).ok_or(Fault::CutOff)?;
-    if is_extension(at.next) {
-        Err(Fault::HeaderDepth)
-    } else {
-        Ok(())
+fn walk<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Result<Protocol, Fault> {
+    step(frame, at)?;
+    step(frame, at)?;
+    step(frame, at)?;
+    step(frame, at)?;
+    step(frame, at)?;
+    step(frame, at)?;
+    match (is_extension(at.next), at.later != 0) {
+        (false, _) => Ok(Protocol::new(at.next)),
+        // The rest of the chain was in the first fragment. What looks like a header here is none.
+        (true, true) => Ok(Protocol::UNKNOWN),
+        (true, false) => Err(Fault::HeaderDepth),
     }
 }
 
-/// Steps over one extension header, if there is one; `None` if the frame ends before it says how
-/// long it is. (If the frame ends later, inside the header, the next read finds out.)
+/// Steps over one extension header, if there is one. It must show its first 8 bytes; if the frame
+/// ends later inside it, whoever reads the payload finds out.
+///
+/// All kinds of headers take the same way through: with a branch for each kind, the kernel's verifier
+/// looked at every sequence of kinds, and used up half of the instructions it allows a program.
 #[inline(always)]
-fn step<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Option<()> {
-    match at.next {
-        FRAGMENT => step_fragment(frame, at)?,
-        // RFC 4302 §2.2: in units of 4 bytes, minus 2.
-        AUTHENTICATION => {
-            let [next, length] = frame.read(at.offset)?;
-            at.advance(next, usize::from(length).wrapping_add(2).wrapping_mul(4));
-        }
-        // RFC 8200 §4.3 and RFC 6564: in units of 8 bytes, minus 1.
-        other if is_extension(other) => {
-            let [next, length] = frame.read(at.offset)?;
-            at.advance(next, usize::from(length).wrapping_add(1).wrapping_mul(8));
-        }
-        _ => {}
+fn step<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Result<(), Fault> {
+    if !is_extension(at.next) || at.later != 0 {
+        return Ok(());
     }
-    Some(())
+    let [next, length, high, low, ..] = frame.read::<SHORTEST>(at.offset).ok_or(Fault::CutOff)?;
+    let fragment = !mask_unless_equal(at.next, FRAGMENT);
+    at.fragment |= fragment;
+    at.later = usize::from(u16::from_be_bytes([high, low]) & OFFSET) & fragment;
+    at.offset = at.offset.wrapping_add(header_length(at.next, length));
+    at.next = next;
+    Ok(())
+}
+
+/// In bytes. The length byte counts what exceeds the first 8 bytes, in units of 8 (RFC 8200 §4.3,
+/// RFC 6564 §4) or, in an authentication header, of 4 (RFC 4302 §2.2). A fragment header has none.
+#[inline(always)]
+fn header_length(header: u8, length: u8) -> usize {
+    let fours = usize::from(length).wrapping_mul(4) & mask_unless_equal(header, FRAGMENT);
+    let eights = fours & mask_unless_equal(header, AUTHENTICATION);
+    SHORTEST.wrapping_add(fours).wrapping_add(eights)
+}
+
+/// 0 if they are equal, else all ones; without a branch, and in steps whose bounds the verifier of
+/// Linux 6.1 can follow.
+#[inline(always)]
+fn mask_unless_equal(a: u8, b: u8) -> usize {
+    let differ = usize::from(a ^ b).wrapping_add(0xff) >> 8;
+    differ.wrapping_neg()
 }
 
 #[inline(always)]
-fn step_fragment<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Option<()> {
-    let [next, _, high, low, _, _, _, _] = frame.read(at.offset)?;
-    at.advance(next, 8);
-    at.fragment = true;
-    if u16::from_be_bytes([high, low]) & OFFSET != 0 {
-        at.later = true;
-        if is_extension(at.next) {
-            // The rest of that header's chain was in the first fragment; these bytes are no header,
-            // and whoever sent them may have made them look like one. This ends the walk.
-            at.next = Protocol::UNKNOWN;
-        }
-    }
-    Some(())
-}
-
-#[inline(always)]
-const fn is_extension(next: Protocol) -> bool {
+const fn is_extension(next: u8) -> bool {
     matches!(
         next,
         HOP_BY_HOP
