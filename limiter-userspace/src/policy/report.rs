@@ -199,60 +199,62 @@ fn line(f: &mut fmt::Formatter<'_>, what: &str, text: impl fmt::Display) -> fmt:
 
 impl fmt::Display for RuleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            rule,
-            mode,
-            unit,
-            window,
-            ..
-        } = self;
-        writeln!(f, "rule \"{rule}\" ({mode})")?;
+        writeln!(f, "rule \"{}\" ({})", self.rule, self.mode)?;
         line(f, "applies to", &self.applies_to)?;
-        let limits = per_level(&self.levels, |level| match level.limit {
-            Some(limit) => Some(grouped(limit)),
-            None => Some("unlimited".to_owned()),
-        });
-        line(
-            f,
-            "limit",
-            format_args!("{limits} {unit} in each window of {window}"),
-        )?;
-        let bursts = per_level(&self.levels, |level| {
-            level.worst_burst.map(|it| it.to_string())
-        });
-        if let Some(burst) = self.levels.iter().find_map(|level| level.worst_burst) {
-            let why = "at once, around a window's edge (2 x limit)";
-            line(
-                f,
-                "worst burst",
-                format_args!("{bursts} {unit} {why} [{}]", burst.basis),
-            )?;
-        }
+        self.limits(f)?;
         if let Some(full) = self.full_sources_per_prefix {
-            let what = if full.value == 1 { "source" } else { "sources" };
-            let basis = full.basis;
+            let (what, basis) = (
+                if full.value == 1 { "source" } else { "sources" },
+                full.basis,
+            );
             line(
                 f,
                 "prefix is full",
                 format_args!("after {full} {what} at the limit [{basis}]"),
             )?;
         }
-        match self.counted_in_bytes {
-            Some(Figure { value: 1, basis }) => line(
+        if let Some(step) = self.counted_in_bytes {
+            let rounding = match step.value {
+                1 => " in bytes".to_owned(),
+                _ => format!(" rounded up to a multiple of {step} bytes"),
+            };
+            let basis = step.basis;
+            line(
                 f,
                 "a frame counts",
-                format_args!("as its length in bytes [{basis}]"),
-            ),
-            Some(step) => {
-                let what = "as its length rounded up to a multiple of";
-                line(
-                    f,
-                    "a frame counts",
-                    format_args!("{what} {step} bytes [{}]", step.basis),
-                )
-            }
-            None => Ok(()),
+                format_args!("as its length{rounding} [{basis}]"),
+            )?;
         }
+        Ok(())
+    }
+}
+
+impl RuleReport {
+    fn limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            unit,
+            window,
+            levels,
+            ..
+        } = self;
+        let limits = per_level(levels, |level| {
+            Some(level.limit.map_or_else(|| "unlimited".to_owned(), grouped))
+        });
+        line(
+            f,
+            "limit",
+            format_args!("{limits} {unit} in each window of {window}"),
+        )?;
+        let Some(burst) = levels.iter().find_map(|level| level.worst_burst) else {
+            return Ok(());
+        };
+        let bursts = per_level(levels, |level| level.worst_burst.map(|it| it.to_string()));
+        let why = "at once, around a window's edge (2 x limit)";
+        line(
+            f,
+            "worst burst",
+            format_args!("{bursts} {unit} {why} [{}]", burst.basis),
+        )
     }
 }
 

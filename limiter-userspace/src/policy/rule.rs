@@ -28,6 +28,9 @@ const KEYS: Keys = Keys {
     not_built: &["mark", "on_authority_loss"],
 };
 
+const UNITS: [(&str, Unit); 2] = [("packets", Unit::Packets), ("bytes", Unit::Bytes)];
+const MODES: [(&str, Mode); 2] = [("enforce", Mode::Enforce), ("shadow", Mode::Shadow)];
+
 /// Names so far, with their lines.
 pub(super) type Names = HashMap<String, usize>;
 
@@ -51,18 +54,8 @@ pub(super) fn rule(
     fields.check_keys(&KEYS, findings);
     one_choice(&fields, findings);
     let name = findings.keep(name(&fields, names));
-    let unit = findings.keep(choice(
-        &fields,
-        "unit",
-        &[("packets", Unit::Packets), ("bytes", Unit::Bytes)],
-        &[],
-    ));
-    let mode = findings.keep(choice(
-        &fields,
-        "mode",
-        &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
-        &[],
-    ));
+    let unit = findings.keep(choice(&fields, "unit", &UNITS, &[]));
+    let mode = findings.keep(choice(&fields, "mode", &MODES, &[]));
     let window = findings.keep(window_length(&fields));
     let matches = matches(&fields, findings);
     let limits = limits(&fields, unit, findings);

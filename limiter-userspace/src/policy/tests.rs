@@ -1,6 +1,6 @@
 //! Policies as people write them, and what they are told.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use limiter_common::key::Level;
 use limiter_common::layout::{DEFAULT_BUCKETS, OnFault};
@@ -447,6 +447,24 @@ fn the_examples_are_good() {
     }
 }
 
+/// What docs/POLICY.md shows is true, mistakes included.
+#[test]
+fn the_documentation_is_right() {
+    let text = include_str!("../../../docs/POLICY.md");
+    let blocks: Vec<&str> = text.split("```").skip(1).step_by(2).collect();
+    let files: Vec<&str> = blocks
+        .iter()
+        .filter_map(|block| block.strip_prefix("toml\n"))
+        .collect();
+    let [first, parse, mistakes] = files[..] else {
+        panic!("{} TOML blocks", files.len())
+    };
+    assert!(good(first).warnings.is_empty());
+    good(parse);
+    let shown = blocks.iter().find_map(|block| block.strip_prefix("text\n"));
+    assert_eq!(Some(problems(mistakes).as_str()), shown.map(str::trim_end));
+}
+
 #[test]
 fn the_report_has_the_figures() {
     let text = rule_with("limit = { source = \"5MB\", prefix = \"50MB\", total = \"unlimited\" }");
@@ -483,6 +501,12 @@ fn a_huge_file_is_refused_by_its_size() {
         told,
         "line 1: 1,048,577 bytes are too long for a policy; write at most 1 MiB"
     );
+}
+
+/// Of this thread: a busy machine must not fail the test.
+fn cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.try_into().unwrap()
 }
 
 /// Files of the largest size, each made to be slow.
@@ -548,16 +572,16 @@ fn no_file_takes_long() {
         ("zeros", "\0".repeat(MAX_BYTES)),
         ("escapes", fill(&|_| "\\u0041".into(), "schema = 1\na = \"")),
     ] {
-        let begin = Instant::now();
+        let begin = cpu_time();
         let result = Policy::parse(&text);
-        let took = begin.elapsed();
+        let took = cpu_time() - begin;
         println!("{what}: {took:?}");
         let told = result.map_or_else(|problems| problems.to_string(), |_| String::new());
         assert!(
             told.lines().count() <= 51 && told.len() < 20_000,
             "{what}: {told}"
         );
-        // Ten times what release builds need; unoptimised builds are slow.
+        // A second is the promise for optimised builds; unoptimised ones need up to that already.
         assert!(took < Duration::from_secs(5), "{what} took {took:?}");
     }
 }

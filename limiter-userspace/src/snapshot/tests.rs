@@ -448,12 +448,21 @@ fn a_quantum_stays_while_it_serves() {
 
 #[test]
 fn forty_generations_of_renames_never_share_a_row_or_an_id() {
+    rename_forty_times(|generation| UnixNanos(NOW.0 + generation));
+}
+
+#[test]
+fn nor_do_they_if_the_clock_runs_backwards() {
+    rename_forty_times(|generation| UnixNanos(NOW.0 - generation));
+}
+
+fn rename_forty_times(clock: impl Fn(u64) -> UnixNanos) {
     let mut registry = Registry::default();
     let mut given = HashSet::new();
     for generation in 0..40_u64 {
         let names: Vec<String> = (0..32).map(|i| format!("g{generation}-{i}")).collect();
         let rules: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
-        let now = UnixNanos(NOW.0 + generation);
+        let now = clock(generation);
         let live = Registry::clone(&registry);
         let snapshot = Snapshot::compile(
             &policy(&rules),
