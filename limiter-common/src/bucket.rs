@@ -120,17 +120,8 @@ impl Ask {
     /// The word of a key whose window begins with this claim.
     #[inline(always)]
     fn first(&self) -> Word {
-        let heat = if self.heat(self.cost) == Heat::Cold {
-            Heat::Cold
-        } else {
-            Heat::Warm
-        };
-        Word::new(
-            self.fingerprint,
-            self.window.end_of(self.now),
-            heat,
-            self.capped(self.cost),
-        )
+        let heat = if self.heat(self.cost) == Heat::Cold { Heat::Cold } else { Heat::Warm };
+        Word::new(self.fingerprint, self.window.end_of(self.now), heat, self.capped(self.cost))
     }
 
     /// Only an unlimited pool can count further than a word.
@@ -200,10 +191,7 @@ const KEPT: u32 = 3;
 /// different keys.
 #[inline(always)]
 pub fn find<B: Bucket + ?Sized>(bucket: &B, ask: &Ask) -> Place {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "only the lowest bits are used"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "only the lowest bits are used")]
     let start = ask.fingerprint.get() as u32;
     let (mut best, mut best_slot) = (KEPT, 0);
     let mut i = 0_u32;
@@ -233,11 +221,7 @@ fn own<B: Bucket>(bucket: &B, ask: &Ask) -> Option<(u32, Word)> {
         return None;
     };
     let word = bucket.load(slot);
-    if word.belongs_to(ask.fingerprint) {
-        Some((slot, word))
-    } else {
-        None
-    }
+    if word.belongs_to(ask.fingerprint) { Some((slot, word)) } else { None }
 }
 
 /// Whether a claim would be granted now. A refusal marks the key as spent, so that nobody displaces
@@ -306,14 +290,7 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
         }
         let used = ask.capped(used.saturating_add(ask.cost));
         let heat = ask.heat(used);
-        word.with(
-            if heat > word.heat() {
-                heat
-            } else {
-                word.heat()
-            },
-            used,
-        )
+        word.with(if heat > word.heat() { heat } else { word.heat() }, used)
     } else {
         // The window is over: the next one begins in the same slot.
         if !ask.fits(0) {
@@ -322,10 +299,7 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
         ask.first()
     };
     if bucket.exchange(slot, word, debited) {
-        Some(Claim::Granted {
-            inserted: None,
-            displaced: false,
-        })
+        Some(Claim::Granted { inserted: None, displaced: false })
     } else {
         None
     }
@@ -354,10 +328,7 @@ fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Cla
     }
     // Nobody else changes a reserved word before its end.
     if bucket.exchange(slot, reserved, first) {
-        Some(Claim::Granted {
-            inserted: Some(slot),
-            displaced: rank != FREE,
-        })
+        Some(Claim::Granted { inserted: Some(slot), displaced: rank != FREE })
     } else {
         None
     }

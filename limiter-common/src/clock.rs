@@ -34,11 +34,7 @@ impl WindowLength {
     /// `None` outside 1 … 36,000 ticks.
     #[must_use]
     pub const fn from_ticks(ticks: u32) -> Option<Self> {
-        if ticks >= Self::MIN.0 && ticks <= Self::MAX.0 {
-            Some(Self(ticks))
-        } else {
-            None
-        }
+        if ticks >= Self::MIN.0 && ticks <= Self::MAX.0 { Some(Self(ticks)) } else { None }
     }
 
     /// In ticks of 100 ms.

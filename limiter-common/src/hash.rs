@@ -35,10 +35,7 @@ impl KeyHash {
     #[must_use]
     pub const fn bucket(self, group: u32, mask: u32) -> u32 {
         let place = self.0.wrapping_add((group as u64).wrapping_mul(GROUP_STEP));
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "masked to 32 bits by the line itself"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "masked to 32 bits by the line itself")]
         let low = (place & 0xffff_ffff) as u32;
         low & mask
     }
@@ -103,10 +100,7 @@ mod tests {
         let mut theirs = std::hash::DefaultHasher::new();
         theirs.write(&0x0123_4567_89ab_cdef_u64.to_le_bytes());
         theirs.write(&7_u64.to_le_bytes());
-        assert_eq!(
-            siphash_1_3(Seed([0, 0]), 0x0123_4567_89ab_cdef, 7),
-            theirs.finish()
-        );
+        assert_eq!(siphash_1_3(Seed([0, 0]), 0x0123_4567_89ab_cdef, 7), theirs.finish());
     }
 
     #[test]

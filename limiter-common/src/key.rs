@@ -64,10 +64,9 @@ impl Source {
     #[must_use]
     pub const fn of(address: Address) -> Self {
         match address {
-            Address::V4(bytes) => Self {
-                family: Family::V4,
-                bits: u32::from_be_bytes(bytes) as u64,
-            },
+            Address::V4(bytes) => {
+                Self { family: Family::V4, bits: u32::from_be_bytes(bytes) as u64 }
+            }
             Address::V6(b) => Self {
                 family: Family::V6,
                 bits: u64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]),
@@ -98,22 +97,10 @@ impl Source {
     pub const fn key(self, level: Level) -> Key {
         match (level, self.family) {
             (Level::Total, _) => Key::TOTAL,
-            (Level::Prefix, Family::V4) => Key {
-                tag: 1,
-                bits: self.bits >> 8,
-            },
-            (Level::Prefix, Family::V6) => Key {
-                tag: 2,
-                bits: self.bits >> 16,
-            },
-            (Level::Source, Family::V4) => Key {
-                tag: 3,
-                bits: self.bits,
-            },
-            (Level::Source, Family::V6) => Key {
-                tag: 4,
-                bits: self.bits,
-            },
+            (Level::Prefix, Family::V4) => Key { tag: 1, bits: self.bits >> 8 },
+            (Level::Prefix, Family::V6) => Key { tag: 2, bits: self.bits >> 16 },
+            (Level::Source, Family::V4) => Key { tag: 3, bits: self.bits },
+            (Level::Source, Family::V6) => Key { tag: 4, bits: self.bits },
         }
     }
 }
@@ -144,11 +131,7 @@ impl Key {
     /// A key as it was stored beside a word; `None` for a tag that doesn't exist.
     #[must_use]
     pub const fn from_parts(tag: u8, bits: u64) -> Option<Self> {
-        if tag <= 4 {
-            Some(Self { tag, bits })
-        } else {
-            None
-        }
+        if tag <= 4 { Some(Self { tag, bits }) } else { None }
     }
 
     /// The level this key belongs to.
@@ -181,7 +164,5 @@ const fn v4(bits: u64) -> Address {
 
 const fn v6(bits: u64) -> Address {
     let b = bits.to_be_bytes();
-    Address::V6([
-        b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], 0, 0, 0, 0, 0, 0, 0, 0,
-    ])
+    Address::V6([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], 0, 0, 0, 0, 0, 0, 0, 0])
 }

@@ -86,11 +86,7 @@ impl PolicyEntry {
     /// An entry for this version, longest life in ticks, and answer to each fault.
     #[must_use]
     pub fn new(version: u64, span: u32, on_fault: impl Fn(Fault) -> OnFault) -> Self {
-        Self {
-            version,
-            span,
-            on_fault: Fault::ALL.map(|fault| on_fault(fault) as u8),
-        }
+        Self { version, span, on_fault: Fault::ALL.map(|fault| on_fault(fault) as u8) }
     }
 
     /// What to do with this fault.
@@ -178,15 +174,7 @@ impl RuleEntry {
             Unit::Packets => (0, 0),
             Unit::Bytes(quantum) => (quantum.shift(), 1),
         };
-        Self {
-            id,
-            row,
-            window: window.ticks(),
-            limit: [ABSENT; Level::COUNT],
-            group,
-            shift,
-            bytes,
-        }
+        Self { id, row, window: window.ticks(), limit: [ABSENT; Level::COUNT], group, shift, bytes }
     }
 
     /// The same rule with a limit at a level: quanta per window up to
@@ -253,11 +241,7 @@ impl RuleEntry {
     #[inline(always)]
     #[must_use]
     pub const fn cost(&self, length: u32) -> u32 {
-        if self.bytes == 1 {
-            Quantum::ceil(self.shift, length)
-        } else {
-            1
-        }
+        if self.bytes == 1 { Quantum::ceil(self.shift, length) } else { 1 }
     }
 }
 
@@ -276,22 +260,14 @@ impl AddressEntry {
     #[inline(always)]
     #[must_use]
     pub const fn new(key: Key, rule: u32) -> Self {
-        Self {
-            bits: key.bits(),
-            rule,
-            tag: key.tag() as u32,
-        }
+        Self { bits: key.bits(), rule, tag: key.tag() as u32 }
     }
 
     /// The key; `None` if nothing legible lies here.
     #[must_use]
     pub const fn key(&self) -> Option<Key> {
         #[expect(clippy::cast_possible_truncation, reason = "checked by the comparison")]
-        if self.tag <= u8::MAX as u32 {
-            Key::from_parts(self.tag as u8, self.bits)
-        } else {
-            None
-        }
+        if self.tag <= u8::MAX as u32 { Key::from_parts(self.tag as u8, self.bits) } else { None }
     }
 
     /// The rule's id.
@@ -363,9 +339,8 @@ pub mod map {
     pub const BYPASS: &str = "BYPASS";
     pub const TEST_CLOCK: &str = "TEST_CLOCK";
     /// Those that outlive the daemon.
-    pub const PINNED: [&str; 10] = [
-        META, POLICY, CLASSIFIER, CLASSES, RULES, TABLE, ADDRESSES, COUNTERS, REGISTRY, BYPASS,
-    ];
+    pub const PINNED: [&str; 10] =
+        [META, POLICY, CLASSIFIER, CLASSES, RULES, TABLE, ADDRESSES, COUNTERS, REGISTRY, BYPASS];
 }
 
 /// The program's name in the kernel object.

@@ -86,12 +86,7 @@ pub enum Fault {
 
 impl Fault {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 4] = [
-        Self::CutOff,
-        Self::Malformed,
-        Self::VlanDepth,
-        Self::HeaderDepth,
-    ];
+    pub const ALL: [Self; 4] = [Self::CutOff, Self::Malformed, Self::VlanDepth, Self::HeaderDepth];
 
     /// The word for it in metrics, policy keys and tests.
     #[must_use]

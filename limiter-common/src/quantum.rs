@@ -18,11 +18,7 @@ impl Quantum {
     /// `None` above [`MAX_BYTE_SHIFT`].
     #[must_use]
     pub const fn from_shift(shift: u32) -> Option<Self> {
-        if shift <= MAX_BYTE_SHIFT {
-            Some(Self(shift))
-        } else {
-            None
-        }
+        if shift <= MAX_BYTE_SHIFT { Some(Self(shift)) } else { None }
     }
 
     /// The smallest quantum in which this many bytes fit a word; `None` if none does.
@@ -54,10 +50,7 @@ impl Quantum {
         if quanta > MAX_VALUE as u64 {
             return None;
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "at most 22 bits, just checked"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "at most 22 bits, just checked")]
         Some(quanta as u32)
     }
 
@@ -67,11 +60,7 @@ impl Quantum {
     pub const fn ceil(shift: u32, amount: u32) -> u32 {
         let shift = shift & 31;
         let whole = amount >> shift;
-        if whole << shift == amount {
-            whole
-        } else {
-            whole.wrapping_add(1)
-        }
+        if whole << shift == amount { whole } else { whole.wrapping_add(1) }
     }
 }
 

@@ -54,6 +54,27 @@ impl Exit {
         Self::NoPolicy,
     ];
 
+    /// The exit with this number; unknown ones are [`Exit::NoPolicy`].
+    #[inline(always)]
+    #[must_use]
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::NotIp,
+            1 => Self::Arp,
+            2 => Self::NeighbourDiscovery,
+            3 => Self::MulticastListener,
+            4 => Self::Unmatched,
+            5 => Self::Admitted,
+            6 => Self::Refused,
+            7 => Self::Contended,
+            8 => Self::UnreadablePassed,
+            9 => Self::UnreadableDropped,
+            10 => Self::BypassPass,
+            11 => Self::BypassShadow,
+            _ => Self::NoPolicy,
+        }
+    }
+
     /// The word for it in metrics and tests.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -77,10 +98,7 @@ impl Exit {
     /// Whether the packet went on to the stack.
     #[must_use]
     pub const fn passes(self) -> bool {
-        !matches!(
-            self,
-            Self::Refused | Self::Contended | Self::UnreadableDropped
-        )
+        !matches!(self, Self::Refused | Self::Contended | Self::UnreadableDropped)
     }
 }
 
@@ -134,12 +152,33 @@ impl Judgement {
         match packed & 0xff {
             UNMATCHED => Self::Unmatched,
             ADMITTED => Self::Admitted,
-            REFUSED => Self::Refused(Refusal {
-                row: packed >> 16,
-                level: Level::from_index(packed >> 8),
-            }),
+            REFUSED => {
+                Self::Refused(Refusal { row: packed >> 16, level: Level::from_index(packed >> 8) })
+            }
             CONTENDED => Self::Contended,
             _ => Self::NoPolicy,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exits_and_judgements_come_back_from_their_numbers() {
+        for exit in Exit::ALL {
+            assert_eq!(Exit::from_number(exit as u32), exit);
+        }
+        let refused = Judgement::Refused(Refusal { row: 63, level: Level::Source });
+        for judgement in [
+            refused,
+            Judgement::Unmatched,
+            Judgement::Admitted,
+            Judgement::Contended,
+            Judgement::NoPolicy,
+        ] {
+            assert_eq!(Judgement::unpack(judgement.pack()), judgement);
         }
     }
 }

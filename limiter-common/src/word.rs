@@ -157,10 +157,7 @@ mod tests {
 
     #[test]
     fn no_key_looks_like_an_empty_slot() {
-        assert_ne!(
-            Word::new(Fingerprint::new(0), Tick(0), Heat::Cold, 0),
-            Word::EMPTY
-        );
+        assert_ne!(Word::new(Fingerprint::new(0), Tick(0), Heat::Cold, 0), Word::EMPTY);
     }
 
     #[test]

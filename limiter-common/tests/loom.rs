@@ -63,10 +63,7 @@ impl Pair {
     }
 
     fn places(&self, key: u64) -> usize {
-        self.words()
-            .iter()
-            .filter(|word| word.belongs_to(Fingerprint::new(key)))
-            .count()
+        self.words().iter().filter(|word| word.belongs_to(Fingerprint::new(key))).count()
     }
 }
 
@@ -135,10 +132,7 @@ fn a_new_window_begins_once_and_a_late_cpu_does_not_reopen_the_old_one() {
     model(|| {
         let bucket = Pair::new([word(5, OLD_END, Heat::Spent, 2), Word::EMPTY]);
         let late = Tick(OLD_END.0 - 1);
-        let answers = three(
-            &bucket,
-            [ask(5, OLD_END, 2), ask(5, late, 2), ask(5, OLD_END, 2)],
-        );
+        let answers = three(&bucket, [ask(5, OLD_END, 2), ask(5, late, 2), ask(5, OLD_END, 2)]);
         assert!(answers.map(granted).iter().sum::<u32>() <= 2, "{answers:?}");
         let word = bucket.only(5);
         assert_eq!(word.end(), END.low());
@@ -152,17 +146,11 @@ fn displacement_takes_the_cold_key_and_never_the_hot_or_spent_one() {
         model(move || {
             let bucket = Pair::new([word(4, END, Heat::Cold, 1), word(6, END, kept, 7)]);
             // The cold key, and two newcomers that both want its slot.
-            let answers = three(
-                &bucket,
-                [ask(4, NOW, 10), ask(8, NOW, 10), ask(10, NOW, 10)],
-            );
+            let answers = three(&bucket, [ask(4, NOW, 10), ask(8, NOW, 10), ask(10, NOW, 10)]);
             assert_eq!(bucket.only(6), word(6, END, kept, 7), "{answers:?}");
             // Nobody was charged for another: the other slot holds one key with just its own claims.
             let other = bucket.words()[0];
-            assert!(
-                other.value() <= 2 && other.value() != RESERVED,
-                "{other:?} {answers:?}"
-            );
+            assert!(other.value() <= 2 && other.value() != RESERVED, "{other:?} {answers:?}");
         });
     }
 }
@@ -184,15 +172,9 @@ fn a_displaced_key_gains_at_most_what_its_lost_word_held() {
 fn a_slot_left_behind_goes_to_one_key_while_its_own_key_returns() {
     model(|| {
         // Key 4's window is over for more than a tick: its slot is free for key 8, and key 4 returns.
-        let bucket = Pair::new([
-            word(4, OLD_END, Heat::Spent, 9),
-            word(6, END, Heat::Spent, 9),
-        ]);
+        let bucket = Pair::new([word(4, OLD_END, Heat::Spent, 9), word(6, END, Heat::Spent, 9)]);
         let answers = three(&bucket, [ask(4, NOW, 1), ask(8, NOW, 1), ask(4, NOW, 1)]);
-        assert!(
-            granted(answers[0]) + granted(answers[2]) <= 2,
-            "{answers:?}"
-        );
+        assert!(granted(answers[0]) + granted(answers[2]) <= 2, "{answers:?}");
         assert!(bucket.places(4) <= 1 && bucket.places(8) <= 1);
         assert_eq!(bucket.only(6).value(), 9, "no foreign key is charged");
     });

@@ -23,10 +23,7 @@ impl Policy {
         if generation == 0 {
             return None;
         }
-        Some(Self {
-            generation,
-            entry: maps::policy(generation)?,
-        })
+        Some(Self { generation, entry: maps::policy(generation)? })
     }
 
     #[inline(always)]
@@ -58,10 +55,6 @@ pub fn pack(policy: &Policy, class: u32, family: Family) -> u64 {
 /// The reverse of [`pack`].
 #[inline(always)]
 pub fn unpack(what: u64) -> (u32, u32, Family) {
-    let family = if what >> 16 == Family::V6 as u64 {
-        Family::V6
-    } else {
-        Family::V4
-    };
+    let family = if what >> 16 == Family::V6 as u64 { Family::V6 } else { Family::V4 };
     ((what & 0xff) as u32, (what >> 8 & 1) as u32, family)
 }

@@ -4,29 +4,23 @@ use aya_ebpf::helpers::generated::bpf_xdp_get_buff_len;
 use aya_ebpf::programs::XdpContext;
 use limiter_common::frame::{Frame, MAX_OFFSET};
 
-/// The first buffer of a frame, which holds all headers, and the length of the whole.
+/// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
+#[inline(always)]
+pub fn length(context: &XdpContext) -> u32 {
+    // SAFETY: the context is the one the kernel called the program with.
+    unsafe { bpf_xdp_get_buff_len(context.ctx) as u32 }
+}
+
+/// The first buffer of a frame, which holds all headers.
 pub struct XdpFrame {
     start: usize,
     end: usize,
-    length: u32,
 }
 
 impl XdpFrame {
     #[inline(always)]
     pub fn new(context: &XdpContext) -> Self {
-        // SAFETY: the context is the one the kernel called the program with.
-        let length = unsafe { bpf_xdp_get_buff_len(context.ctx) };
-        Self {
-            start: context.data(),
-            end: context.data_end(),
-            length: length as u32,
-        }
-    }
-
-    /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
-    #[inline(always)]
-    pub fn length(&self) -> u32 {
-        self.length
+        Self { start: context.data(), end: context.data_end() }
     }
 }
 

@@ -58,11 +58,7 @@ impl Pools {
     #[inline(always)]
     pub fn new(seed: Seed, source: Source, level: Level, packet: Packet) -> Self {
         let key = source.key(level);
-        Self {
-            packet,
-            key,
-            hash: KeyHash::of(seed, key).0,
-        }
+        Self { packet, key, hash: KeyHash::of(seed, key).0 }
     }
 
     /// Rules in the upper half, the pools' [`pool::name`] but for the place in the lower.
@@ -74,31 +70,15 @@ impl Pools {
     /// The place of the first rule that has no room for the packet, or [`MAX_RULES`].
     #[inline(always)]
     pub fn without_room(self) -> u32 {
-        let Packet {
-            rules,
-            tick,
-            length,
-            ..
-        } = self.packet;
+        let Packet { rules, tick, length, .. } = self.packet;
         level_without_room(self.hash, self.names(rules), tick, length)
     }
 
     /// Draws the packet's cost from each rule's pool, up to the first that refuses.
     #[inline(always)]
     pub fn draw(self) -> Drawn {
-        let Packet {
-            rules,
-            tick,
-            length,
-            ..
-        } = self.packet;
-        Drawn(level_draw(
-            self.hash,
-            self.key.bits(),
-            self.names(rules),
-            tick,
-            length,
-        ))
+        let Packet { rules, tick, length, .. } = self.packet;
+        Drawn(level_draw(self.hash, self.key.bits(), self.names(rules), tick, length))
     }
 
     /// Undoes what [`Pools::draw`] has done.

@@ -58,10 +58,7 @@ fn refused(generation: u32, taken: u32, length: u32) -> Judgement {
     if taken & 0xff == NO_ROOM {
         let level = level_of(taken);
         stats::rule(rule.row(), RuleCount::Refused(level), length);
-        Judgement::Refused(Refusal {
-            row: rule.row(),
-            level,
-        })
+        Judgement::Refused(Refusal { row: rule.row(), level })
     } else {
         stats::rule(rule.row(), RuleCount::Contended, length);
         Judgement::Contended

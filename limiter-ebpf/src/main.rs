@@ -4,16 +4,15 @@
 #![cfg_attr(target_arch = "bpf", no_std, no_main, feature(core_intrinsics))]
 #![cfg_attr(
     target_arch = "bpf",
-    expect(
-        internal_features,
-        reason = "BPF has no other way to an atomic compare-and-swap"
-    )
+    expect(internal_features, reason = "BPF has no other way to an atomic compare-and-swap")
 )]
 
 #[cfg(target_arch = "bpf")]
 mod classify;
 #[cfg(target_arch = "bpf")]
 mod clock;
+#[cfg(target_arch = "bpf")]
+mod facts;
 #[cfg(target_arch = "bpf")]
 mod frame;
 #[cfg(target_arch = "bpf")]

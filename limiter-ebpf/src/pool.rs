@@ -107,11 +107,7 @@ impl Pool {
         Some(Self {
             rule,
             bucket,
-            words: TableBucket {
-                words: maps::words(bucket)?,
-                hash: hash.0,
-                name,
-            },
+            words: TableBucket { words: maps::words(bucket)?, hash: hash.0, name },
             ask,
         })
     }
@@ -144,20 +140,13 @@ pub extern "C" fn draw(hash: u64, bits: u64, name: u32, tick: u64, length: u32) 
         return ABSENT;
     };
     match bucket::attempt(&pool.words, &pool.ask) {
-        Some(Claim::Granted {
-            inserted,
-            displaced,
-        }) => {
+        Some(Claim::Granted { inserted, displaced }) => {
             if let Some(slot) = inserted
                 && let Some(key) = Key::from_parts((name >> 16 & 7) as u8, bits)
             {
                 maps::set_address(pool.bucket, slot, AddressEntry::new(key, pool.rule.id()));
             }
-            if displaced {
-                GRANTED_DISPLACED
-            } else {
-                GRANTED
-            }
+            if displaced { GRANTED_DISPLACED } else { GRANTED }
         }
         Some(Claim::Spent) => SPENT,
         Some(Claim::Crowded) => CROWDED,

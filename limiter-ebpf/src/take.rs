@@ -38,12 +38,7 @@ pub extern "C" fn take(bits: u64, what: u64, tick: u64, length: u32) -> u32 {
         return TAKEN;
     };
     let (_, generation, family) = classify::unpack(what & 0xffff_ffff);
-    let packet = Packet {
-        rules: (what >> 32) as u32,
-        generation,
-        tick,
-        length,
-    };
+    let packet = Packet { rules: (what >> 32) as u32, generation, tick, length };
     let (seed, source) = (meta.seed(), Source::from_bits(family, bits));
     let total = Pools::new(seed, source, Level::Total, packet);
     let prefix = Pools::new(seed, source, Level::Prefix, packet);

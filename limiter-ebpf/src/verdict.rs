@@ -18,9 +18,5 @@ pub fn finish(exit: Exit, bypass: Bypass, length: u32) -> u32 {
         }
     };
     stats::exit(exit, length);
-    if exit.passes() {
-        xdp_action::XDP_PASS
-    } else {
-        xdp_action::XDP_DROP
-    }
+    if exit.passes() { xdp_action::XDP_PASS } else { xdp_action::XDP_DROP }
 }

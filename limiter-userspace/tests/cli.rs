@@ -10,18 +10,12 @@ use fake::Daemon;
 
 fn limiter(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_limiter"));
-    command
-        .args(arguments)
-        .env("RUST_BACKTRACE", "full")
-        .env_remove("LIMITER_SOCKET");
+    command.args(arguments).env("RUST_BACKTRACE", "full").env_remove("LIMITER_SOCKET");
     command
 }
 
 fn ask(daemon: &Daemon, arguments: &[&str]) -> Output {
-    limiter(arguments)
-        .env("LIMITER_SOCKET", daemon.socket())
-        .output()
-        .unwrap()
+    limiter(arguments).env("LIMITER_SOCKET", daemon.socket()).output().unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -33,10 +27,7 @@ fn said(output: &Output) -> String {
 /// The one message of a verb that failed, and its exit code.
 fn complaint(output: &Output) -> (String, Option<i32>) {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
-    (
-        String::from_utf8(output.stderr.clone()).unwrap(),
-        output.status.code(),
-    )
+    (String::from_utf8(output.stderr.clone()).unwrap(), output.status.code())
 }
 
 #[test]
@@ -55,18 +46,10 @@ fn every_answer_also_comes_as_json() {
     ];
     for verb in verbs {
         let text = said(&ask(&daemon, verb));
-        assert!(
-            serde_json::from_str::<serde_json::Value>(&text).is_err(),
-            "{text}"
-        );
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_err(), "{text}");
         let json = said(&ask(&daemon, &[verb, &["--json"]].concat()));
         assert_eq!(json.lines().count(), 1, "{json}");
-        assert!(
-            serde_json::from_str::<serde_json::Value>(&json)
-                .unwrap()
-                .is_object(),
-            "{json}"
-        );
+        assert!(serde_json::from_str::<serde_json::Value>(&json).unwrap().is_object(), "{json}");
     }
 }
 
@@ -74,17 +57,11 @@ fn every_answer_also_comes_as_json() {
 fn a_policy_that_is_shown_can_be_applied() {
     let daemon = Daemon::start();
     let shown = said(&ask(&daemon, &["policy", "show"]));
-    assert_eq!(
-        shown,
-        format!("# policy version 7, from p.toml\n{}", fake::POLICY)
-    );
+    assert_eq!(shown, format!("# policy version 7, from p.toml\n{}", fake::POLICY));
     let file = daemon.directory().join("policy.toml");
     std::fs::write(&file, shown).unwrap();
     let applied = said(&ask(&daemon, &["policy", "apply", file.to_str().unwrap()]));
-    assert_eq!(
-        applied,
-        "warning: limit is 0\npolicy version 8 is in force\n"
-    );
+    assert_eq!(applied, "warning: limit is 0\npolicy version 8 is in force\n");
 }
 
 #[test]
@@ -92,10 +69,7 @@ fn a_mode_carries_owner_and_reason() {
     let daemon = Daemon::start();
     let arguments = ["mode", "new-connections", "shadow", "--reason", "noon"];
     let mut command = limiter(&arguments);
-    command
-        .env("LIMITER_SOCKET", daemon.socket())
-        .env("SUDO_USER", "anna")
-        .env("USER", "root");
+    command.env("LIMITER_SOCKET", daemon.socket()).env("SUDO_USER", "anna").env("USER", "root");
     let expected = "rule new-connections is now in mode shadow (policy version 7)\n\
                     warning: shadow by anna: noon\n";
     assert_eq!(said(&command.output().unwrap()), expected);
@@ -107,27 +81,16 @@ fn a_refusal_is_one_message_and_exit_code_1() {
     let file = daemon.directory().join("policy.toml");
     std::fs::write(&file, fake::BAD).unwrap();
     let (message, code) = complaint(&ask(&daemon, &["policy", "apply", file.to_str().unwrap()]));
-    assert_eq!(
-        message,
-        "limiter: policy refused: 1 mistake\nrule \"a\": limit: missing\n"
-    );
+    assert_eq!(message, "limiter: policy refused: 1 mistake\nrule \"a\": limit: missing\n");
     assert_eq!(code, Some(1));
     let (message, code) = complaint(&ask(&daemon, &["mode", "nothing", "shadow"]));
-    assert_eq!(
-        message,
-        "limiter: no rule is called \"nothing\"; `limiter status` lists them\n"
-    );
+    assert_eq!(message, "limiter: no rule is called \"nothing\"; `limiter status` lists them\n");
     assert_eq!(code, Some(1));
 }
 
 #[test]
 fn without_a_daemon_the_message_says_what_to_do() {
-    for verb in [
-        &["status"][..],
-        &["explain", "192.0.2.7"],
-        &["top"],
-        &["policy", "show"],
-    ] {
+    for verb in [&["status"][..], &["explain", "192.0.2.7"], &["top"], &["policy", "show"]] {
         let output = limiter(&[verb, &["--socket", "/nowhere/limiter.sock"]].concat()).output();
         let (message, code) = complaint(&output.unwrap());
         assert_eq!(
@@ -157,28 +120,17 @@ fn wrong_usage_is_exit_code_2() {
 #[test]
 fn run_says_what_is_missing() {
     let (message, code) = complaint(&limiter(&["run", "--iface", "eth0"]).output().unwrap());
-    assert!(
-        message.starts_with("limiter: no policy to enforce; name its file"),
-        "{message}"
-    );
+    assert!(message.starts_with("limiter: no policy to enforce; name its file"), "{message}");
     assert_eq!(code, Some(1));
-    let missing = limiter(&["run", "--config", "/nowhere.toml"])
-        .output()
-        .unwrap();
-    assert!(
-        complaint(&missing)
-            .0
-            .starts_with("limiter: /nowhere.toml: cannot read")
-    );
+    let missing = limiter(&["run", "--config", "/nowhere.toml"]).output().unwrap();
+    assert!(complaint(&missing).0.starts_with("limiter: /nowhere.toml: cannot read"));
 }
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let daemon = Daemon::start();
     let mut command = limiter(&["top"]);
-    command
-        .env("LIMITER_SOCKET", daemon.socket())
-        .stdout(std::process::Stdio::piped());
+    command.env("LIMITER_SOCKET", daemon.socket()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
     assert!(child.wait().unwrap().success());

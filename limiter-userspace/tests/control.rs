@@ -22,10 +22,7 @@ fn raw(daemon: &Daemon, request: &str) -> (String, String) {
 }
 
 fn get(daemon: &Daemon, path: &str) -> (String, String) {
-    raw(
-        daemon,
-        &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"),
-    )
+    raw(daemon, &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
 }
 
 #[tokio::test]
@@ -33,10 +30,7 @@ async fn every_question_gets_its_answer() {
     let daemon = Daemon::start();
     let client = Client::new(&daemon.socket());
     assert_eq!(client.status().await.unwrap().policy.version, 7);
-    let explained = client
-        .explain("2001:db8::1".parse().unwrap())
-        .await
-        .unwrap();
+    let explained = client.explain("2001:db8::1".parse().unwrap()).await.unwrap();
     assert_eq!(explained.address, "2001:db8::1");
     assert_eq!(client.top(TopBy::Source, 2).await.unwrap().rows.len(), 2);
     assert_eq!(client.top(TopBy::Prefix, 9).await.unwrap().by, "prefix");
@@ -56,40 +50,24 @@ async fn every_question_gets_its_answer() {
 async fn a_mapped_address_is_asked_for_as_ipv4() {
     let daemon = Daemon::start();
     let client = Client::new(&daemon.socket());
-    let explained = client
-        .explain("::ffff:192.0.2.7".parse().unwrap())
-        .await
-        .unwrap();
+    let explained = client.explain("::ffff:192.0.2.7".parse().unwrap()).await.unwrap();
     assert_eq!(explained.address, "192.0.2.7");
 }
 
 #[tokio::test]
 async fn a_refusal_keeps_the_daemons_words() {
     let daemon = Daemon::start();
-    let refused = Client::new(&daemon.socket())
-        .apply(fake::BAD.into())
-        .await
-        .unwrap_err();
+    let refused = Client::new(&daemon.socket()).apply(fake::BAD.into()).await.unwrap_err();
     assert!(matches!(refused, ClientError::Refused(_)));
-    assert_eq!(
-        refused.to_string(),
-        "policy refused: 1 mistake\nrule \"a\": limit: missing"
-    );
+    assert_eq!(refused.to_string(), "policy refused: 1 mistake\nrule \"a\": limit: missing");
 }
 
 #[tokio::test]
 async fn a_policy_beyond_a_mebibyte_is_refused_in_words() {
     let daemon = Daemon::start();
     let client = Client::new(&daemon.socket());
-    let refused = client
-        .apply("#".repeat((1 << 20) + 1))
-        .await
-        .unwrap_err()
-        .to_string();
-    assert_eq!(
-        refused,
-        "the policy is larger than 1024 KiB; split its rules"
-    );
+    let refused = client.apply("#".repeat((1 << 20) + 1)).await.unwrap_err().to_string();
+    assert_eq!(refused, "the policy is larger than 1024 KiB; split its rules");
     assert_eq!(client.apply("#".repeat(1 << 20)).await.unwrap().version, 8);
 }
 
@@ -151,9 +129,6 @@ async fn another_program_on_the_socket_is_told_from_the_daemon() {
         stream.write_all(b"220 mail.example ESMTP\r\n").unwrap();
     });
     let refused = Client::new(&path).status().await.unwrap_err();
-    assert!(
-        matches!(refused, ClientError::NotUnderstood { .. }),
-        "{refused}"
-    );
+    assert!(matches!(refused, ClientError::NotUnderstood { .. }), "{refused}");
     thread.join().unwrap();
 }

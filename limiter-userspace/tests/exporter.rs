@@ -12,15 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 async fn start(status: Status) -> SocketAddr {
-    let listener = exporter::bind("127.0.0.1:0".parse().unwrap())
-        .await
-        .unwrap();
+    let listener = exporter::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(exporter::serve(
-        listener,
-        fake::start(status),
-        std::future::pending(),
-    ));
+    tokio::spawn(exporter::serve(listener, fake::start(status), std::future::pending()));
     address
 }
 
@@ -47,10 +41,7 @@ async fn metrics_come_as_openmetrics() {
         "limiter_policy_version 7.0",
         "limiter_interface_attached{interface=\"eth1\",mode=\"generic\"} 1.0",
     ] {
-        assert!(
-            body.lines().any(|found| found == line),
-            "{line} not in {body}"
-        );
+        assert!(body.lines().any(|found| found == line), "{line} not in {body}");
     }
 }
 
@@ -75,10 +66,7 @@ async fn a_host_that_does_not_says_why() {
     let address = start(status).await;
     let (head, body) = get(address, "/readyz").await;
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
-    assert_eq!(
-        body,
-        "no policy in force\neth1: not attached: no such interface\n"
-    );
+    assert_eq!(body, "no policy in force\neth1: not attached: no such interface\n");
     assert!(get(address, "/healthz").await.0.starts_with("HTTP/1.1 200"));
 }
 
@@ -86,17 +74,12 @@ async fn a_host_that_does_not_says_why() {
 async fn a_stopped_loop_is_503_and_not_empty_metrics() {
     let (commands, gone) = tokio::sync::mpsc::channel(1);
     drop(gone);
-    let listener = exporter::bind("127.0.0.1:0".parse().unwrap())
-        .await
-        .unwrap();
+    let listener = exporter::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(exporter::serve(listener, commands, std::future::pending()));
     let (head, body) = get(address, "/metrics").await;
     assert!(head.starts_with("HTTP/1.1 503"), "{head}");
-    assert_eq!(
-        body,
-        "the daemon is shutting down; ask again once it has started\n"
-    );
+    assert_eq!(body, "the daemon is shutting down; ask again once it has started\n");
 }
 
 #[tokio::test]

@@ -34,9 +34,7 @@ pub(crate) fn orphans(folder: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();
     };
-    let names = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| is_orphan(name)).collect()
 }
 
@@ -63,10 +61,7 @@ mod tests {
     #[test]
     fn a_living_owner_keeps_its_things() {
         let name = unique_name("test");
-        assert_eq!(
-            owner_of(&name).map(|(pid, _)| pid),
-            Some(std::process::id())
-        );
+        assert_eq!(owner_of(&name).map(|(pid, _)| pid), Some(std::process::id()));
         assert!(!is_orphan(&name));
         assert_ne!(name, unique_name("test"));
     }
@@ -74,10 +69,7 @@ mod tests {
     #[test]
     fn a_dead_owner_or_a_reused_process_id_makes_an_orphan() {
         assert!(is_orphan("limiter-test-4194999-17-0"));
-        assert!(is_orphan(&format!(
-            "limiter-demo-{}-1-0",
-            std::process::id()
-        )));
+        assert!(is_orphan(&format!("limiter-demo-{}-1-0", std::process::id())));
     }
 
     #[test]

@@ -55,10 +55,7 @@ pub enum Error {
 
 impl Error {
     fn system(what: impl Into<String>, source: impl Into<std::io::Error>) -> Self {
-        Self::System {
-            what: what.into(),
-            source: source.into(),
-        }
+        Self::System { what: what.into(), source: source.into() }
     }
 }
 

@@ -34,10 +34,7 @@ macro_rules! require {
 /// # Panics
 /// If `LIMITER_STRICT` is `1`.
 pub fn skip(test: &str, reason: &str) {
-    assert!(
-        !strict(),
-        "{test} can't run, and LIMITER_STRICT=1 forbids skipping: {reason}"
-    );
+    assert!(!strict(), "{test} can't run, and LIMITER_STRICT=1 forbids skipping: {reason}");
     // Not eprintln!: the test harness swallows that for tests that pass.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {reason}");
     if let Some(list) = std::env::var_os("LIMITER_SKIPS") {
@@ -49,11 +46,7 @@ pub fn skip(test: &str, reason: &str) {
 fn note(list: &Path, line: &str) {
     let opened = OpenOptions::new().create(true).append(true).open(list);
     if let Err(error) = opened.and_then(|mut file| file.write_all(line.as_bytes())) {
-        let _ = writeln!(
-            std::io::stderr(),
-            "can't note a skip in {}: {error}",
-            list.display()
-        );
+        let _ = writeln!(std::io::stderr(), "can't note a skip in {}: {error}", list.display());
     }
 }
 
@@ -87,9 +80,7 @@ pub fn bpf() -> Result<(), Missing> {
 fn may_load_bpf(proc_status: &str) -> bool {
     const SYS_ADMIN: u64 = 1 << 21;
     const BPF: u64 = 1 << 39;
-    let effective = proc_status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = proc_status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     bits.is_some_and(|bits| bits & (SYS_ADMIN | BPF) != 0)
 }
@@ -99,10 +90,7 @@ pub fn tool(name: &str) -> Result<(), Missing> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Debian keeps `ip` where a plain user's PATH doesn't look.
     let sbin = ["/usr/sbin".into(), "/sbin".into()];
-    if std::env::split_paths(&path)
-        .chain(sbin)
-        .any(|folder| folder.join(name).is_file())
-    {
+    if std::env::split_paths(&path).chain(sbin).any(|folder| folder.join(name).is_file()) {
         return Ok(());
     }
     Err(format!("`{name}` isn't installed"))
@@ -134,20 +122,14 @@ mod tests {
         assert!(may_load_bpf("Name:\tx\nCapEff:\t000001ffffffffff\n"));
         assert!(may_load_bpf("CapEff:\t0000008000000000\n"), "CAP_BPF alone");
         assert!(!may_load_bpf("CapEff:\t0000000000000000\n"));
-        assert!(
-            !may_load_bpf("CapEff:\t00000000a80425fb\n"),
-            "a container's usual set"
-        );
+        assert!(!may_load_bpf("CapEff:\t00000000a80425fb\n"), "a container's usual set");
         assert!(!may_load_bpf(""));
     }
 
     #[test]
     fn names_what_is_missing() {
         assert_eq!(tool("sh"), Ok(()));
-        assert_eq!(
-            tool("no-such-tool"),
-            Err("`no-such-tool` isn't installed".into())
-        );
+        assert_eq!(tool("no-such-tool"), Err("`no-such-tool` isn't installed".into()));
         let reason = file(Path::new("/nonexistent"), "cargo xtask build").unwrap_err();
         assert_eq!(reason, "/nonexistent is missing: run `cargo xtask build`");
     }

@@ -1,10 +1,6 @@
 //! The kit itself: a network it makes carries real packets of both families, and nothing of it stays.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    reason = "helpers of tests fail like tests"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail like tests")]
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -51,16 +47,8 @@ fn packets_of_both_families_arrive_and_are_counted_by_source() {
     let (edge, outside) = two_namespaces(2);
     let v4 = UdpSink::bind(&edge, "192.0.2.1:0".parse().unwrap()).unwrap();
     let v6 = UdpSink::bind(&edge, "[2001:db8::1]:0".parse().unwrap()).unwrap();
-    send_five(
-        &outside,
-        "192.0.2.2:0".parse().unwrap(),
-        v4.address().unwrap(),
-    );
-    send_five(
-        &outside,
-        "[2001:db8::2]:0".parse().unwrap(),
-        v6.address().unwrap(),
-    );
+    send_five(&outside, "192.0.2.2:0".parse().unwrap(), v4.address().unwrap());
+    send_five(&outside, "[2001:db8::2]:0".parse().unwrap(), v6.address().unwrap());
     let source: Ipv4Addr = "192.0.2.2".parse().unwrap();
     assert_eq!(v4.collect(QUIET).unwrap(), [(source.into(), 5)].into());
     let source: Ipv6Addr = "2001:db8::2".parse().unwrap();
@@ -84,13 +72,8 @@ fn a_raw_frame_reaches_the_other_end_with_a_source_nobody_owns() {
 fn forged_udp() -> Vec<u8> {
     let mut frame = vec![0xff; 6];
     frame.extend([2, 0, 0, 0, 0, 9, 0x08, 0x00]);
-    let mut header = vec![
-        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 203, 0, 113, 9, 192, 0, 2, 1,
-    ];
-    let sum: u32 = header
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]))
-        .sum();
+    let mut header = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 203, 0, 113, 9, 192, 0, 2, 1];
+    let sum: u32 = header.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
     let checksum = !(((sum & 0xffff) + (sum >> 16)) as u16);
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     frame.extend(header);
@@ -116,11 +99,7 @@ fn nothing_stays_behind() {
     let pins = home.pins();
     assert!(mounts().contains(pins.to_str().unwrap()));
     drop((edge, outside, home));
-    assert!(
-        names
-            .iter()
-            .all(|name| !Path::new("/run/netns").join(name).exists())
-    );
+    assert!(names.iter().all(|name| !Path::new("/run/netns").join(name).exists()));
     assert!(!mounts().contains(pins.to_str().unwrap()));
     assert!(!pins.exists());
 }
@@ -133,13 +112,7 @@ fn what_a_dead_process_left_is_cleared_by_the_next() {
     let left = Path::new("/run").join(&name);
     let named = Path::new("/run/netns").join(&name);
     std::fs::create_dir_all(left.join("bpf")).unwrap();
-    assert!(
-        Command::new("ip")
-            .args(["netns", "add", &name])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("ip").args(["netns", "add", &name]).status().unwrap().success());
     let mut sleeper = start_inside(&name);
 
     let while_it_lives = Namespace::create("kit").unwrap();
@@ -150,26 +123,14 @@ fn what_a_dead_process_left_is_cleared_by_the_next() {
 
     assert!(!sleeper.wait().unwrap().success(), "killed");
     // Another process of this machine may be in the middle of the same sweep.
-    assert!(
-        wait_for(PATIENCE, || (!left.exists() && !named.exists())
-            .then_some(()))
-        .is_some()
-    );
+    assert!(wait_for(PATIENCE, || (!left.exists() && !named.exists()).then_some(())).is_some());
     drop((while_it_lives, after));
 }
 
 fn start_inside(namespace: &str) -> Child {
-    let sleeper = Command::new("ip")
-        .args(["netns", "exec", namespace, "sleep", "1000"])
-        .spawn()
-        .unwrap();
-    let inside = || {
-        Command::new("ip")
-            .args(["netns", "pids", namespace])
-            .output()
-            .unwrap()
-            .stdout
-    };
+    let sleeper =
+        Command::new("ip").args(["netns", "exec", namespace, "sleep", "1000"]).spawn().unwrap();
+    let inside = || Command::new("ip").args(["netns", "pids", namespace]).output().unwrap().stdout;
     wait_for(PATIENCE, || (!inside().is_empty()).then_some(())).expect("it enters the namespace");
     sleeper
 }
@@ -187,13 +148,8 @@ fn a_daemon_that_ends_at_once_is_quoted() {
         metrics: None,
         extra: vec!["--generic".into()],
     };
-    let error = Daemon::start(&edge, &home, &invocation)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("exit status: 0") && error.contains("run --iface"),
-        "{error}"
-    );
+    let error = Daemon::start(&edge, &home, &invocation).unwrap_err().to_string();
+    assert!(error.contains("exit status: 0") && error.contains("run --iface"), "{error}");
     let folder = home.socket().parent().unwrap().display().to_string();
     let arguments = format!(
         "run --iface edge0 --iface edge1 --policy /policy.toml --pin-dir {folder}/bpf \
@@ -207,21 +163,10 @@ fn a_failed_command_is_quoted_with_what_it_said() {
     require!(root(), tool("ip"));
     let edge = Namespace::create("kit").unwrap();
     let outside = Namespace::create("kit").unwrap();
-    let inner = End {
-        namespace: &edge,
-        interface: "a-name-that-is-too-long",
-        addresses: &[],
-    };
-    let outer = End {
-        namespace: &outside,
-        interface: "out0",
-        addresses: &[],
-    };
+    let inner = End { namespace: &edge, interface: "a-name-that-is-too-long", addresses: &[] };
+    let outer = End { namespace: &outside, interface: "out0", addresses: &[] };
     let error = veth(inner, outer).unwrap_err().to_string();
-    assert!(
-        error.contains("a-name-that-is-too-long") && error.contains("failed"),
-        "{error}"
-    );
+    assert!(error.contains("a-name-that-is-too-long") && error.contains("failed"), "{error}");
 }
 
 fn mounts() -> String {

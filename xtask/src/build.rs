@@ -24,10 +24,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     kernel_program()?;
     if !args.kernel_only {
         let daemon = daemon()?;
-        say(format!(
-            "built {}; next: cargo xtask test",
-            daemon.display()
-        ));
+        say(format!("built {}; next: cargo xtask test", daemon.display()));
     }
     Ok(())
 }
@@ -45,24 +42,14 @@ pub(crate) fn kernel_program() -> Result<()> {
     }
     fs::write(&embedded, &object)
         .with_context(|| format!("cannot write {}", embedded.display()))?;
-    say(format!(
-        "kernel program: {}, {} KiB",
-        embedded.display(),
-        object.len() / 1024
-    ));
+    say(format!("kernel program: {}, {} KiB", embedded.display(), object.len() / 1024));
     Ok(())
 }
 
 /// Builds the `limiter` binary, which carries the kernel program, and returns its path.
 pub(crate) fn daemon() -> Result<PathBuf> {
     let mut cargo = cargo("build");
-    cargo.args([
-        "--release",
-        "--package",
-        "limiter-userspace",
-        "--bin",
-        "limiter",
-    ]);
+    cargo.args(["--release", "--package", "limiter-userspace", "--bin", "limiter"]);
     built_program(&mut cargo).context("the daemon does not compile")
 }
 
@@ -73,9 +60,7 @@ pub(crate) fn kernel_cargo(command: &str) -> Result<Command> {
     cargo.args(["--package", "limiter-ebpf", "--target", TARGET]);
     let sysroot = match toolchain() {
         Toolchain::Nightly => {
-            cargo
-                .env("RUSTUP_TOOLCHAIN", "nightly")
-                .args(["-Z", "build-std=core"]);
+            cargo.env("RUSTUP_TOOLCHAIN", "nightly").args(["-Z", "build-std=core"]);
             sysroot(Command::new("rustc").env("RUSTUP_TOOLCHAIN", "nightly"))?
         }
         Toolchain::Debian => {

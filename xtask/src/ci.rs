@@ -18,17 +18,11 @@ pub(crate) struct Args {}
 pub(crate) fn run(_: Args) -> Result<()> {
     let started = Instant::now();
     step("setup", || setup::ensure(Need::Ci))?;
-    step("fmt", || {
-        run_program(cargo("fmt").args(["--all", "--check"]))
-    })?;
+    step("fmt", || run_program(cargo("fmt").args(["--all", "--check"])))?;
     step("clippy", || {
-        run_program(deny_warnings(
-            cargo("clippy").args(HOST_CRATES).arg("--all-targets"),
-        ))
+        run_program(deny_warnings(cargo("clippy").args(HOST_CRATES).arg("--all-targets")))
     })?;
-    step("clippy, kernel crate", || {
-        run_program(deny_warnings(&mut kernel_clippy()?))
-    })?;
+    step("clippy, kernel crate", || run_program(deny_warnings(&mut kernel_clippy()?)))?;
     step("deny", || {
         run_program(cargo("deny").args([
             "check",
@@ -42,10 +36,7 @@ pub(crate) fn run(_: Args) -> Result<()> {
     let mut total = None;
     step("tests", || tests(&mut total))?;
     step("demo", demo)?;
-    say(format!(
-        "all steps passed in {:.0} s",
-        started.elapsed().as_secs_f32()
-    ));
+    say(format!("all steps passed in {:.0} s", started.elapsed().as_secs_f32()));
     // Last, because what reads CI's output reads its end.
     println!("{}", total.unwrap_or_default());
     Ok(())
@@ -88,8 +79,7 @@ fn kernel_clippy() -> Result<Command> {
 
 fn docs() -> Result<()> {
     let mut doc = cargo("doc");
-    doc.args(HOST_CRATES)
-        .args(["--no-deps", "--document-private-items"]);
+    doc.args(HOST_CRATES).args(["--no-deps", "--document-private-items"]);
     run_program(doc.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 

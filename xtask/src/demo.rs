@@ -65,10 +65,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 fn can_run() -> Result<()> {
     let needs = [require::root(), require::bpf(), require::tool("ip")];
-    let missing: Vec<String> = needs
-        .into_iter()
-        .filter_map(std::result::Result::err)
-        .collect();
+    let missing: Vec<String> = needs.into_iter().filter_map(std::result::Result::err).collect();
     if !missing.is_empty() {
         bail!("the demo can't run: {}", missing.join("; "));
     }
@@ -100,15 +97,10 @@ fn play(args: &Args, stage: &mut Stage, bell: &Bell) -> Result<Played> {
     let ended = now();
     senders.dismiss();
     receivers.dismiss();
-    events
-        .try_iter()
-        .try_for_each(|event| event.enter(&mut ledger))?;
+    events.try_iter().try_for_each(|event| event.enter(&mut ledger))?;
     let windows = ledger.windows(ended);
     screen.finish(&windows)?;
-    Ok(Played {
-        windows,
-        metrics_url,
-    })
+    Ok(Played { windows, metrics_url })
 }
 
 fn metrics_url(
@@ -151,10 +143,7 @@ fn watch(
 }
 
 fn conclude(args: &Args, played: &Played) -> Result<()> {
-    let Played {
-        windows,
-        metrics_url,
-    } = played;
+    let Played { windows, metrics_url } = played;
     let verdict = verdict::judge(windows);
     let style = Style::of_stdout();
     let mut screen = Screen::new(style);

@@ -65,12 +65,7 @@ const KERNELS: [Kernel; 4] = [
         wanted: Wanted::Passes,
         moves: false,
     },
-    Kernel {
-        name: "newest",
-        source: ("debian", "sid"),
-        wanted: Wanted::Passes,
-        moves: true,
-    },
+    Kernel { name: "newest", source: ("debian", "sid"), wanted: Wanted::Passes, moves: true },
 ];
 
 /// The kernels that every test run boots: the oldest supported one and the newest.
@@ -107,14 +102,9 @@ pub(crate) fn for_test(strict: bool) -> Result<Tally> {
             return Err(error);
         }
         say(format!("other kernels are skipped: {error:#}"));
-        return Ok(Tally {
-            skipped: 2,
-            ..Tally::default()
-        });
+        return Ok(Tally { skipped: 2, ..Tally::default() });
     }
-    let kernels = KERNELS
-        .iter()
-        .filter(|kernel| FOR_TEST.contains(&kernel.name));
+    let kernels = KERNELS.iter().filter(|kernel| FOR_TEST.contains(&kernel.name));
     boot_all(kernels, strict)
 }
 
@@ -154,12 +144,7 @@ fn judge(wanted: Wanted, run: &machine::Run) -> Outcome {
     let Some(status) = run.status else {
         return Outcome::Otherwise("no verdict: it crashed, hung or ran out of time".into());
     };
-    let tests = run
-        .console
-        .lines()
-        .rev()
-        .find_map(Tally::of_runner)
-        .unwrap_or_default();
+    let tests = run.console.lines().rev().find_map(Tally::of_runner).unwrap_or_default();
     match wanted {
         Wanted::Passes if status == 0 && tests.passed > 0 && tests.failed == 0 => {
             Outcome::AsWanted(format!("{tests}"))
@@ -177,10 +162,9 @@ fn report(kernel: &Kernel, outcome: &Outcome, failed: bool, started: Instant) {
     let (word, got) = match outcome {
         Outcome::AsWanted(got) => ("ok", got.clone()),
         Outcome::Otherwise(got) => (if failed { "FAILED" } else { "warned" }, got.clone()),
-        Outcome::NoKernel(error) => (
-            if failed { "FAILED" } else { "skipped" },
-            format!("no kernel: {error:#}"),
-        ),
+        Outcome::NoKernel(error) => {
+            (if failed { "FAILED" } else { "skipped" }, format!("no kernel: {error:#}"))
+        }
     };
     if matches!(outcome, Outcome::Otherwise(_)) {
         show_console(&folder);
@@ -213,10 +197,7 @@ mod tests {
     use super::*;
 
     fn run(status: Option<u8>, console: &str) -> machine::Run {
-        machine::Run {
-            status,
-            console: console.into(),
-        }
+        machine::Run { status, console: console.into() }
     }
 
     fn is_as_wanted(wanted: Wanted, status: Option<u8>, console: &str) -> bool {
@@ -236,16 +217,8 @@ mod tests {
     #[test]
     fn a_refusal_must_be_for_the_known_reason() {
         let wanted = Wanted::Refusal("reserved fields");
-        assert!(is_as_wanted(
-            wanted,
-            Some(101),
-            "BPF_STX uses reserved fields"
-        ));
+        assert!(is_as_wanted(wanted, Some(101), "BPF_STX uses reserved fields"));
         assert!(!is_as_wanted(wanted, Some(101), "out of memory"));
-        assert!(!is_as_wanted(
-            wanted,
-            Some(0),
-            "BPF_STX uses reserved fields"
-        ));
+        assert!(!is_as_wanted(wanted, Some(0), "BPF_STX uses reserved fields"));
     }
 }

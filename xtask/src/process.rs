@@ -39,9 +39,7 @@ pub(crate) fn cargo(command: &str) -> Command {
 /// flags leak in nor the caller's builds are thrown away.
 pub(crate) fn cargo_apart(command: &str, folder: &str, rustflags: &str) -> Command {
     let mut cargo = cargo(command);
-    cargo
-        .env("CARGO_TARGET_DIR", target(folder))
-        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    cargo.env("CARGO_TARGET_DIR", target(folder)).env_remove("CARGO_ENCODED_RUSTFLAGS");
     match rustflags {
         "" => cargo.env_remove("RUSTFLAGS"),
         flags => cargo.env("RUSTFLAGS", flags),
@@ -57,25 +55,18 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 
 /// Runs a program and returns its stdout; its stderr is shown only in the error.
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| cannot_start(command))?;
+    let output = command.stdin(Stdio::null()).output().with_context(|| cannot_start(command))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     check(command, output.status).with_context(|| {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        format!("{}\n{}", text.trim_end(), stderr.trim_end())
-            .trim()
-            .to_owned()
+        format!("{}\n{}", text.trim_end(), stderr.trim_end()).trim().to_owned()
     })?;
     Ok(text)
 }
 
 /// Runs a cargo that builds one program, and returns where that lies.
 pub(crate) fn built_program(cargo: &mut Command) -> Result<PathBuf> {
-    cargo
-        .args(["--message-format", "json-render-diagnostics"])
-        .stderr(Stdio::inherit());
+    cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
     let messages = capture(cargo)?;
     last_executable(&messages)
         .with_context(|| format!("`{}` names no program that it built", line(cargo)))
@@ -85,11 +76,8 @@ pub(crate) fn built_program(cargo: &mut Command) -> Result<PathBuf> {
 pub(crate) fn tee(command: &mut Command, mut read: impl FnMut(&str)) -> Result<ExitStatus> {
     let (reader, writer) = pipe().context("cannot make a pipe")?;
     let both = writer.try_clone().context("cannot make a pipe")?;
-    let mut child = command
-        .stdout(writer)
-        .stderr(both)
-        .spawn()
-        .with_context(|| cannot_start(command))?;
+    let mut child =
+        command.stdout(writer).stderr(both).spawn().with_context(|| cannot_start(command))?;
     // The command still owns our copies of the pipe's end; while they live, reading never ends.
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
     for line in BufReader::new(reader).split(b'\n') {
@@ -112,10 +100,7 @@ pub(crate) fn check(command: &Command, status: ExitStatus) -> Result<()> {
 /// The command as one would type it.
 pub(crate) fn line(command: &Command) -> String {
     let words = iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(OsStr::to_string_lossy)
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
 /// Where a program is: on PATH, among cargo's own, or where Debian hides tools from plain users.
@@ -168,9 +153,7 @@ fn without_colors(line: &str) -> String {
     let mut rest = line;
     while let Some((before, after)) = rest.split_once("\x1b[") {
         plain.push_str(before);
-        rest = after
-            .split_once(|c: char| c.is_ascii_alphabetic())
-            .map_or("", |(_, rest)| rest);
+        rest = after.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest);
     }
     plain + rest
 }
@@ -181,10 +164,7 @@ mod tests {
 
     #[test]
     fn colours_are_taken_out_of_lines() {
-        assert_eq!(
-            without_colors("\x1b[32;1m  Summary\x1b[0m 3 passed"),
-            "  Summary 3 passed"
-        );
+        assert_eq!(without_colors("\x1b[32;1m  Summary\x1b[0m 3 passed"), "  Summary 3 passed");
     }
 
     #[test]

@@ -86,21 +86,11 @@ const TOOLS: &[Tool] = &[
 ];
 
 const fn from_apt(what: &'static str, packages: &'static [&'static str], need: Need) -> Tool {
-    Tool {
-        what,
-        need,
-        from: Source::Apt(packages),
-        proof: Proof::Program,
-    }
+    Tool { what, need, from: Source::Apt(packages), proof: Proof::Program }
 }
 
 const fn from_cargo(what: &'static str, version: &'static str, need: Need) -> Tool {
-    Tool {
-        what,
-        need,
-        from: Source::Cargo(what, version),
-        proof: Proof::Program,
-    }
+    Tool { what, need, from: Source::Cargo(what, version), proof: Proof::Program }
 }
 
 impl Tool {
@@ -128,11 +118,7 @@ pub(crate) enum Toolchain {
 
 /// The compiler that builds the kernel program: a nightly where there is one.
 pub(crate) fn toolchain() -> Toolchain {
-    if nightly_has_source() {
-        Toolchain::Nightly
-    } else {
-        Toolchain::Debian
-    }
+    if nightly_has_source() { Toolchain::Nightly } else { Toolchain::Debian }
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
@@ -164,11 +150,7 @@ pub(crate) fn static_busybox() -> Option<PathBuf> {
     let path = find("busybox")?;
     let mut head = Vec::new();
     // A program that wants a dynamic loader names it near the start of its file.
-    fs::File::open(&path)
-        .ok()?
-        .take(4096)
-        .read_to_end(&mut head)
-        .ok()?;
+    fs::File::open(&path).ok()?.take(4096).read_to_end(&mut head).ok()?;
     let dynamic = head.windows(8).any(|word| word == b"ld-linux");
     (!dynamic).then_some(path)
 }
@@ -220,9 +202,7 @@ fn install_packages(missing: &[&Tool]) -> Result<()> {
         say(format!("{error}; trying with the package lists at hand"));
     }
     let mut install = apt_get();
-    install
-        .args(["-qq", "--yes", "--no-install-recommends", "install"])
-        .args(&packages);
+    install.args(["-qq", "--yes", "--no-install-recommends", "install"]).args(&packages);
     run_program(&mut install).context("apt could not install what is missing")
 }
 
@@ -238,9 +218,7 @@ fn apt_get() -> Command {
 }
 
 fn install_crate(name: &str, version: &str) -> Result<()> {
-    say(format!(
-        "building {name} {version} with cargo (one to three minutes)"
-    ));
+    say(format!("building {name} {version} with cargo (one to three minutes)"));
     let mut install = Command::new("cargo");
     install.args(["install", "--locked", "--quiet", "--version", version, name]);
     run_program(&mut install).with_context(|| format!("cargo could not install {name} {version}"))
@@ -260,12 +238,7 @@ fn nightly_has_source() -> bool {
     let source = "lib/rustlib/src/rust/library/core/Cargo.toml";
     toolchains
         .filter_map(Result::ok)
-        .filter(|toolchain| {
-            toolchain
-                .file_name()
-                .to_string_lossy()
-                .starts_with("nightly-x86_64")
-        })
+        .filter(|toolchain| toolchain.file_name().to_string_lossy().starts_with("nightly-x86_64"))
         .any(|toolchain| toolchain.path().join(source).is_file())
 }
 

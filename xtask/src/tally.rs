@@ -21,10 +21,7 @@ impl Tally {
             return Some(Self::of(rest, "ignored"));
         }
         let rest = line.strip_prefix("Summary [")?;
-        Some(Self {
-            skipped: 0,
-            ..Self::of(rest.split_once(" run: ")?.1, "skipped")
-        })
+        Some(Self { skipped: 0, ..Self::of(rest.split_once(" run: ")?.1, "skipped") })
     }
 
     /// The numbers of the plain line that ends `cargo xtask test`, if it is one.
@@ -41,20 +38,14 @@ impl Tally {
 
     fn of(text: &str, skipped: &str) -> Self {
         let count = |word: &str| {
-            let words: Vec<_> = text
-                .split([' ', ',', ';', '('])
-                .filter(|w| !w.is_empty())
-                .collect();
+            let words: Vec<_> =
+                text.split([' ', ',', ';', '(']).filter(|w| !w.is_empty()).collect();
             let found = words.windows(2).find(|pair| pair[1] == word);
             found.and_then(|pair| pair[0].parse().ok()).unwrap_or(0)
         };
         // nextest lists tests that ran out of time apart from those that failed.
         let failed = count("failed") + count("timed");
-        Self {
-            passed: count("passed"),
-            failed,
-            skipped: count(skipped),
-        }
+        Self { passed: count("passed"), failed, skipped: count(skipped) }
     }
 }
 
@@ -68,11 +59,7 @@ impl AddAssign for Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
 }
 
@@ -81,11 +68,7 @@ mod tests {
     use super::*;
 
     fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
-        Tally {
-            passed,
-            failed,
-            skipped,
-        }
+        Tally { passed, failed, skipped }
     }
 
     #[test]
@@ -95,18 +78,12 @@ mod tests {
                 "test result: FAILED. 5 passed; 1 failed; 2 ignored; 0 measured; 3 filtered out; finished in 0.01s",
                 tally(5, 1, 2),
             ),
-            (
-                "     Summary [   0.005s] 5 tests run: 5 passed, 0 skipped",
-                tally(5, 0, 0),
-            ),
+            ("     Summary [   0.005s] 5 tests run: 5 passed, 0 skipped", tally(5, 0, 0)),
             (
                 "     Summary [  12.5s] 7/9 tests run: 4 passed (1 slow), 2 failed, 1 timed out, 3 skipped",
                 tally(4, 3, 0),
             ),
-            (
-                "     Summary [   0.1s] 1 test run: 1 passed, 8 skipped",
-                tally(1, 0, 0),
-            ),
+            ("     Summary [   0.1s] 1 test run: 1 passed, 8 skipped", tally(1, 0, 0)),
         ];
         for (line, expected) in rows {
             assert_eq!(Tally::of_runner(line), Some(expected), "{line}");
@@ -115,12 +92,7 @@ mod tests {
 
     #[test]
     fn other_lines_are_not_summaries() {
-        for line in [
-            "test a ... ok",
-            "5 passed",
-            "    PASS [ 0.1s] xtask tally",
-            "",
-        ] {
+        for line in ["test a ... ok", "5 passed", "    PASS [ 0.1s] xtask tally", ""] {
             assert_eq!(Tally::of_runner(line), None, "{line}");
             assert_eq!(Tally::of_total(line), None, "{line}");
         }

@@ -55,22 +55,13 @@ fn part(name: &'static str, run: impl FnOnce() -> Result<Tally>) -> Result<Part>
     say(format!("── {name} tests ──"));
     let started = Instant::now();
     let tally = run()?;
-    Ok(Part {
-        name,
-        tally,
-        seconds: started.elapsed().as_secs_f32(),
-    })
+    Ok(Part { name, tally, seconds: started.elapsed().as_secs_f32() })
 }
 
 fn summarize(parts: &[Part]) -> Result<()> {
     let mut total = Tally::default();
     println!();
-    for Part {
-        name,
-        tally,
-        seconds,
-    } in parts
-    {
+    for Part { name, tally, seconds } in parts {
         println!("{name:<8} {seconds:>6.1} s   {tally}");
         total += *tally;
     }
@@ -96,24 +87,15 @@ fn tests(which: Which, args: &Args, daemon: &Path) -> Result<Tally> {
     } else {
         let filters = args.filters.iter().map(String::as_str).map(Some);
         // The plain harness takes one filter at a time.
-        let filters: Vec<_> = if args.filters.is_empty() {
-            vec![None]
-        } else {
-            filters.collect()
-        };
-        filters
-            .into_iter()
-            .map(|filter| cargo_test(which, filter))
-            .collect()
+        let filters: Vec<_> = if args.filters.is_empty() { vec![None] } else { filters.collect() };
+        filters.into_iter().map(|filter| cargo_test(which, filter)).collect()
     };
     let skips = target("skipped-tests");
     let _ = fs::remove_file(&skips);
     let mut tally = Tally::default();
     for mut command in commands {
         // Tests that need a daemon start the one just built, not some older debug build.
-        command
-            .env("LIMITER_BIN", daemon)
-            .env("LIMITER_SKIPS", &skips);
+        command.env("LIMITER_BIN", daemon).env("LIMITER_SKIPS", &skips);
         if args.strict {
             command.env("LIMITER_STRICT", "1");
         }
@@ -126,26 +108,10 @@ fn tests(which: Which, args: &Args, daemon: &Path) -> Result<Tally> {
 /// Both parts name the whole workspace and filter, so that they share one build.
 fn nextest(which: Which, args: &Args) -> Command {
     let mut nextest = cargo("nextest");
-    nextest.args([
-        "run",
-        "--workspace",
-        "--exclude",
-        "limiter-ebpf",
-        "--no-fail-fast",
-    ]);
-    nextest.args([
-        "--no-tests",
-        "pass",
-        "--status-level",
-        "fail",
-        "--final-status-level",
-        "slow",
-    ]);
+    nextest.args(["run", "--workspace", "--exclude", "limiter-ebpf", "--no-fail-fast"]);
+    nextest.args(["--no-tests", "pass", "--status-level", "fail", "--final-status-level", "slow"]);
     let not = if which == Which::Host { "not " } else { "" };
-    nextest
-        .arg("-E")
-        .arg(format!("{not}package({KERNEL_TESTS})"))
-        .args(&args.filters);
+    nextest.arg("-E").arg(format!("{not}package({KERNEL_TESTS})")).args(&args.filters);
     nextest
 }
 
@@ -153,13 +119,9 @@ fn cargo_test(which: Which, filter: Option<&str>) -> Command {
     let mut test = cargo("test");
     test.arg("--no-fail-fast");
     match which {
-        Which::Host => test.args([
-            "--workspace",
-            "--exclude",
-            "limiter-ebpf",
-            "--exclude",
-            KERNEL_TESTS,
-        ]),
+        Which::Host => {
+            test.args(["--workspace", "--exclude", "limiter-ebpf", "--exclude", KERNEL_TESTS])
+        }
         Which::Kernel => test.args(["--package", KERNEL_TESTS]),
     };
     test.args(filter);
@@ -180,14 +142,9 @@ fn loom() -> Result<Tally> {
 /// something doesn't compile, say, counts as one failure.
 fn count(command: &mut Command) -> Result<Tally> {
     let mut tally = Tally::default();
-    let status = tee(command, |line| {
-        tally += Tally::of_runner(line).unwrap_or_default()
-    })?;
+    let status = tee(command, |line| tally += Tally::of_runner(line).unwrap_or_default())?;
     if !status.success() && tally.failed == 0 {
-        say(format!(
-            "`{}` ended with {status} before its tests did",
-            line(command)
-        ));
+        say(format!("`{}` ended with {status} before its tests did", line(command)));
         tally.failed = 1;
     }
     Ok(tally)
@@ -196,7 +153,5 @@ fn count(command: &mut Command) -> Result<Tally> {
 /// Prints why tests did not run, and how many those are. To their runner they passed.
 fn show_skips(path: &Path) -> u64 {
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .map(|skip| say(format!("skipped: {skip}")))
-        .count() as u64
+    text.lines().map(|skip| say(format!("skipped: {skip}"))).count() as u64
 }

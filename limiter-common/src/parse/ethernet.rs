@@ -21,23 +21,14 @@ pub(super) struct Payload {
 /// Steps over the Ethernet header and up to [`super::MAX_VLAN_TAGS`] tags.
 #[inline(always)]
 pub(super) fn parse<F: Frame + ?Sized>(frame: &F) -> Result<Payload, Fault> {
-    let field = frame
-        .read(offset_of!(EthHdr, ether_type))
-        .ok_or(Fault::CutOff)?;
-    let payload = Payload {
-        ether_type: u16::from_ne_bytes(field),
-        offset: EthHdr::LEN,
-    };
+    let field = frame.read(offset_of!(EthHdr, ether_type)).ok_or(Fault::CutOff)?;
+    let payload = Payload { ether_type: u16::from_ne_bytes(field), offset: EthHdr::LEN };
     // One call for each of MAX_VLAN_TAGS.
     let payload = untag(frame, payload)?;
     let payload = untag(frame, payload)?;
     let payload = untag(frame, payload)?;
     let payload = untag(frame, payload)?;
-    if is_tag(payload.ether_type) {
-        Err(Fault::VlanDepth)
-    } else {
-        Ok(payload)
-    }
+    if is_tag(payload.ether_type) { Err(Fault::VlanDepth) } else { Ok(payload) }
 }
 
 /// Steps over one tag, if there is one.
@@ -46,9 +37,7 @@ fn untag<F: Frame + ?Sized>(frame: &F, payload: Payload) -> Result<Payload, Faul
     if !is_tag(payload.ether_type) {
         return Ok(payload);
     }
-    let [_, _, high, low] = frame
-        .read::<{ VlanHdr::LEN }>(payload.offset)
-        .ok_or(Fault::CutOff)?;
+    let [_, _, high, low] = frame.read::<{ VlanHdr::LEN }>(payload.offset).ok_or(Fault::CutOff)?;
     Ok(Payload {
         ether_type: u16::from_ne_bytes([high, low]),
         offset: payload.offset.wrapping_add(VlanHdr::LEN),

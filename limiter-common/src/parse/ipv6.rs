@@ -36,12 +36,7 @@ pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
     }
     let source = source(&header);
     let start = offset.wrapping_add(Ipv6Hdr::LEN);
-    let mut at = Position {
-        next: header[6],
-        offset: start,
-        fragment: 0,
-        later: 0,
-    };
+    let mut at = Position { next: header[6], offset: start, fragment: 0, later: 0 };
     let walked = walk(frame, &mut at);
     let packet = Packet {
         source: Address::V6(source),

@@ -35,11 +35,7 @@ impl Payload {
     /// still tells whether all headers before it were complete.
     #[inline(always)]
     pub(super) fn header<const N: usize>(self, frame: &(impl Frame + ?Sized)) -> Option<[u8; N]> {
-        if self.start.wrapping_add(N) > self.end {
-            None
-        } else {
-            frame.read(self.start)
-        }
+        if self.start.wrapping_add(N) > self.end { None } else { frame.read(self.start) }
     }
 }
 
@@ -50,22 +46,16 @@ impl Payload {
 /// and choose the flags we see in the padding and those the host sees in the next fragment.
 #[inline(always)]
 pub(super) fn end(offset: usize, length: u16) -> usize {
-    if length == 0 {
-        usize::MAX
-    } else {
-        offset.wrapping_add(usize::from(length))
-    }
+    if length == 0 { usize::MAX } else { offset.wrapping_add(usize::from(length)) }
 }
 
 /// The packet together with what its transport header says.
 #[inline(always)]
 pub(super) fn complete<F: Frame + ?Sized>(frame: &F, payload: Payload, packet: Packet) -> Parsed {
     match read(frame, payload, packet.protocol) {
-        Some((destination_port, kind)) => Parsed::Packet(Packet {
-            destination_port,
-            kind,
-            ..packet
-        }),
+        Some((destination_port, kind)) => {
+            Parsed::Packet(Packet { destination_port, kind, ..packet })
+        }
         None => Parsed::Fault(Fault::CutOff, Some(packet)),
     }
 }
@@ -111,9 +101,5 @@ fn destination_port<const N: usize>(header: &[u8; N]) -> Option<u16> {
 
 #[inline(always)]
 const fn tcp_kind(flags: u8) -> Kind {
-    if flags & (SYN | ACK) == SYN {
-        Kind::TcpSyn
-    } else {
-        Kind::Other
-    }
+    if flags & (SYN | ACK) == SYN { Kind::TcpSyn } else { Kind::Other }
 }

@@ -42,10 +42,7 @@ fn page(explanation: &Explanation) -> String {
     if explanation.rules.is_empty() {
         text += "no rule in force: everything passes\n";
     }
-    explanation
-        .rules
-        .iter()
-        .fold(text, |text, one| text + "\n" + &rule(one))
+    explanation.rules.iter().fold(text, |text, one| text + "\n" + &rule(one))
 }
 
 fn rule(rule: &RuleExplanation) -> String {

@@ -75,9 +75,7 @@ impl Global {
     }
 
     fn pin_dir(&self) -> PathBuf {
-        self.pin_dir
-            .clone()
-            .unwrap_or_else(|| DEFAULT_PIN_DIR.into())
+        self.pin_dir.clone().unwrap_or_else(|| DEFAULT_PIN_DIR.into())
     }
 }
 
@@ -100,10 +98,7 @@ enum Verb {
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
         // A fault of ours, said in one line all the same; RUST_BACKTRACE changes nothing.
-        let place = panic
-            .location()
-            .map(ToString::to_string)
-            .unwrap_or_default();
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
         output::complain(&format!("internal error at {place}: please report it"));
     }));
     let Cli { global, verb } = Cli::parse();
@@ -153,10 +148,7 @@ mod tests {
     #[test]
     fn every_verb_shows_an_example() {
         for verb in Cli::command().get_subcommands() {
-            let help = verb
-                .get_after_help()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Example"), "{}", verb.get_name());
         }
     }

@@ -51,12 +51,7 @@ impl Mode {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let owner = self.owner.unwrap_or_else(whoever_runs_this);
         let mode = self.mode.name().to_owned();
-        let change = ModeChange {
-            rule: self.rule,
-            mode,
-            owner,
-            reason: self.reason,
-        };
+        let change = ModeChange { rule: self.rule, mode, owner, reason: self.reason };
         let applied = global.client().mode(&change).await?;
         output::answer(global.json, &applied, |applied| said(&change, applied))
     }
@@ -68,10 +63,7 @@ fn said(change: &ModeChange, applied: &Applied) -> String {
         mode => &format!("now in mode {mode}"),
     };
     let version = applied.version;
-    let mut text = format!(
-        "rule {} is {mode} (policy version {version})\n",
-        tame(&change.rule)
-    );
+    let mut text = format!("rule {} is {mode} (policy version {version})\n", tame(&change.rule));
     for warning in &applied.warnings {
         text += &format!("warning: {}\n", tame(warning));
     }
@@ -80,7 +72,5 @@ fn said(change: &ModeChange, applied: &Applied) -> String {
 
 fn whoever_runs_this() -> String {
     let named = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
-    named("SUDO_USER")
-        .or_else(|| named("USER"))
-        .unwrap_or_else(|| "unknown".to_owned())
+    named("SUDO_USER").or_else(|| named("USER")).unwrap_or_else(|| "unknown".to_owned())
 }

@@ -12,22 +12,16 @@ pub(super) fn answer<T: Serialize>(
     value: &T,
     human: impl FnOnce(&T) -> String,
 ) -> Result<(), CliError> {
-    if json {
-        print(&(serde_json::to_string(value)? + "\n"))
-    } else {
-        print(&human(value))
-    }
+    if json { print(&(serde_json::to_string(value)? + "\n")) } else { print(&human(value)) }
 }
 
 /// Writes to standard output.
 pub(super) fn print(text: &str) -> Result<(), CliError> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => CliError::Closed,
-            _ => CliError::Output(error),
-        })
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => CliError::Closed,
+        _ => CliError::Output(error),
+    })
 }
 
 /// Writes one message to standard error.

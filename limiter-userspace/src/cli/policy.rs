@@ -52,16 +52,9 @@ impl Policy {
 
 /// The file's text, with where it came from as a comment, so that it can be applied as it is.
 fn shown(policy: &PolicyText) -> String {
-    let PolicyText {
-        version,
-        origin,
-        text,
-    } = policy;
+    let PolicyText { version, origin, text } = policy;
     let end = if text.ends_with('\n') { "" } else { "\n" };
-    format!(
-        "# policy version {version}, from {}\n{text}{end}",
-        tame(origin)
-    )
+    format!("# policy version {version}, from {}\n{text}{end}", tame(origin))
 }
 
 fn said(applied: &Applied) -> String {
@@ -80,8 +73,5 @@ pub(super) fn read(file: &Path) -> Result<String, CliError> {
     } else {
         std::fs::read_to_string(file)
     };
-    read.map_err(|source| CliError::Read {
-        path: file.to_owned(),
-        source,
-    })
+    read.map_err(|source| CliError::Read { path: file.to_owned(), source })
 }

@@ -46,11 +46,7 @@ fn size() -> (usize, usize) {
 fn fit(text: &str, columns: usize, lines: usize) -> String {
     let cut = |line: &str| line.chars().take(columns).collect::<String>() + "\x1b[K";
     // A line break after the last line would scroll the first one away.
-    text.lines()
-        .take(lines)
-        .map(cut)
-        .collect::<Vec<_>>()
-        .join("\r\n")
+    text.lines().take(lines).map(cut).collect::<Vec<_>>().join("\r\n")
 }
 
 #[cfg(test)]

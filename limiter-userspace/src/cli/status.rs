@@ -18,10 +18,7 @@ pub(super) struct StatusVerb {}
 impl StatusVerb {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
         let status = global.client().status().await?;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_secs();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         output::answer(global.json, &status, |status| page(status, now))
     }
 }
@@ -56,11 +53,7 @@ fn trouble(status: &Status) -> String {
                 .to_owned(),
         );
     }
-    for interface in status
-        .interfaces
-        .iter()
-        .filter(|interface| interface.attached == "none")
-    {
+    for interface in status.interfaces.iter().filter(|interface| interface.attached == "none") {
         let why = interface.problem.as_deref().unwrap_or("no reason known");
         lines.push(format!("NOT ATTACHED {}: {why}", interface.name));
     }
@@ -70,20 +63,11 @@ fn trouble(status: &Status) -> String {
             status.policy.version
         ));
     }
-    lines
-        .iter()
-        .map(|line| format!("!! {}\n", tame_lines(line).replace('\n', "\n   ")))
-        .collect()
+    lines.iter().map(|line| format!("!! {}\n", tame_lines(line).replace('\n', "\n   "))).collect()
 }
 
 fn head(status: &Status, now: u64) -> String {
-    let Status {
-        program_version,
-        pid,
-        uptime_s,
-        policy,
-        ..
-    } = status;
+    let Status { program_version, pid, uptime_s, policy, .. } = status;
     let metrics = match &status.metrics {
         Some(address) => format!("http://{address}/metrics"),
         None => "off".to_owned(),
@@ -110,19 +94,10 @@ fn interfaces(status: &Status) -> String {
             "none" => "NO".to_owned(),
             mode => mode.to_owned(),
         };
-        let index = interface
-            .index
-            .map_or_else(|| "gone".to_owned(), |index| index.to_string());
+        let index = interface.index.map_or_else(|| "gone".to_owned(), |index| index.to_string());
         [interface.name.clone(), index, attached]
     });
-    table(
-        [
-            ("INTERFACE", Side::Left),
-            ("INDEX", Side::Right),
-            ("ATTACHED", Side::Left),
-        ],
-        rows,
-    )
+    table([("INTERFACE", Side::Left), ("INDEX", Side::Right), ("ATTACHED", Side::Left)], rows)
 }
 
 fn rules(rules: &[RuleStatus], now: u64) -> String {
@@ -137,40 +112,21 @@ fn rules(rules: &[RuleStatus], now: u64) -> String {
     table(
         head,
         rules.iter().map(|rule| {
-            let set = rule
-                .mode_override
-                .as_ref()
-                .map(|set| set_by(set, now))
-                .unwrap_or_default();
+            let set = rule.mode_override.as_ref().map(|set| set_by(set, now)).unwrap_or_default();
             let [passed, refused, would] =
                 [rule.passed, rule.refused, rule.would_refuse].map(text::number);
-            [
-                rule.name.clone(),
-                rule.mode.clone(),
-                passed,
-                refused,
-                would,
-                set,
-            ]
+            [rule.name.clone(), rule.mode.clone(), passed, refused, would, set]
         }),
     )
 }
 
 fn set_by(set: &ModeOverride, now: u64) -> String {
     let ago = span(now.saturating_sub(set.since_unix_s));
-    format!(
-        "set to {} by {} {ago} ago: {}",
-        set.mode, set.owner, set.reason
-    )
+    format!("set to {} by {} {ago} ago: {}", set.mode, set.owner, set.reason)
 }
 
 fn totals(status: &Status) -> String {
-    let Status {
-        passed,
-        refused,
-        table,
-        ..
-    } = status;
+    let Status { passed, refused, table, .. } = status;
     format!(
         "frames     {} passed, {} refused ({})\ntable      {} of {} slots in use ({}), {}\n",
         number(*passed),
@@ -242,10 +198,7 @@ limiter    0.1.0, pid";
         let mut status = status();
         status.policy.version = 0;
         let page = page(&status, NOW);
-        assert!(
-            page.starts_with("!! NO POLICY in force: everything passes; apply one"),
-            "{page}"
-        );
+        assert!(page.starts_with("!! NO POLICY in force: everything passes; apply one"), "{page}");
         assert!(page.contains("\npolicy     none\n"), "{page}");
     }
 }

@@ -15,12 +15,8 @@ pub(super) fn number(value: u64) -> String {
 
 /// `1,234` packets; bytes shorter and rounded down, `20.1 MB`.
 pub(super) fn amount(value: u64, unit: &str) -> String {
-    const UNITS: [(u64, &str); 4] = [
-        (1_000_000_000_000, "TB"),
-        (1_000_000_000, "GB"),
-        (1_000_000, "MB"),
-        (1_000, "kB"),
-    ];
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     match UNITS.iter().find(|(size, _)| value >= *size) {
         Some((size, name)) if unit == "bytes" => {
             let tenths = value / (size / 10);
@@ -78,9 +74,7 @@ pub(super) fn bar(used: u64, limit: Option<u64>) -> String {
 
 /// The text without what could steer a terminal: names, owners and reasons are others' words.
 pub(super) fn tame(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// As [`tame`], but lines stay lines.
@@ -104,21 +98,13 @@ pub(super) fn table<const N: usize>(
     rows.insert(0, head.map(|(name, _)| name.to_owned()));
     let mut text = String::new();
     for row in &rows {
-        let cells = row
-            .iter()
-            .zip(head)
-            .enumerate()
-            .map(|(column, (cell, (_, side)))| {
-                let width = rows
-                    .iter()
-                    .map(|row| row[column].chars().count())
-                    .max()
-                    .unwrap_or(0);
-                match side {
-                    Side::Left => format!("{cell:<width$}"),
-                    Side::Right => format!("{cell:>width$}"),
-                }
-            });
+        let cells = row.iter().zip(head).enumerate().map(|(column, (cell, (_, side)))| {
+            let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+            match side {
+                Side::Left => format!("{cell:<width$}"),
+                Side::Right => format!("{cell:>width$}"),
+            }
+        });
         text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         text.push('\n');
     }
@@ -181,18 +167,9 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let head = [
-            ("KEY", Side::Left),
-            ("N", Side::Right),
-            ("NOTE", Side::Left),
-        ];
-        let rows = [
-            ["a".into(), "100".into(), String::new()],
-            ["bbbb".into(), "1".into(), "x".into()],
-        ];
-        assert_eq!(
-            table(head, rows),
-            "KEY     N  NOTE\na     100\nbbbb    1  x\n"
-        );
+        let head = [("KEY", Side::Left), ("N", Side::Right), ("NOTE", Side::Left)];
+        let rows =
+            [["a".into(), "100".into(), String::new()], ["bbbb".into(), "1".into(), "x".into()]];
+        assert_eq!(table(head, rows), "KEY     N  NOTE\na     100\nbbbb    1  x\n");
     }
 }

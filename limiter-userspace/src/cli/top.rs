@@ -102,9 +102,7 @@ fn page(top: &Top) -> String {
 }
 
 fn row(row: &TopRow) -> [String; 6] {
-    let limit = row
-        .limit
-        .map_or("unlimited".to_owned(), |limit| amount(limit, &row.unit));
+    let limit = row.limit.map_or("unlimited".to_owned(), |limit| amount(limit, &row.unit));
     let refused = if row.refused { "REFUSED" } else { "" };
     [
         row.key.clone(),
@@ -136,14 +134,7 @@ KEY              RULE                                USED/LIMIT           ENDS I
 
     #[test]
     fn says_that_there_is_nothing() {
-        let top = Top {
-            by: "prefix".into(),
-            live: 0,
-            rows: Vec::new(),
-        };
-        assert_eq!(
-            page(&top),
-            "top by prefix, 0 keys in use\nnone at present\n"
-        );
+        let top = Top { by: "prefix".into(), live: 0, rows: Vec::new() };
+        assert_eq!(page(&top), "top by prefix, 0 keys in use\nnone at present\n");
     }
 }

@@ -45,9 +45,7 @@ pub async fn ask<T>(
             Err(oneshot::error::RecvError { .. }) => Err(AskError::Stopped),
         }
     };
-    tokio::time::timeout(DEADLINE, exchange)
-        .await
-        .unwrap_or(Err(AskError::Deadline))
+    tokio::time::timeout(DEADLINE, exchange).await.unwrap_or(Err(AskError::Deadline))
 }
 
 #[cfg(test)]
@@ -57,25 +55,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stuck_daemon_is_given_up() {
         let (commands, _kept_but_never_read) = mpsc::channel(1);
-        assert_eq!(
-            ask(&commands, Command::Status).await.unwrap_err(),
-            AskError::Deadline
-        );
+        assert_eq!(ask(&commands, Command::Status).await.unwrap_err(), AskError::Deadline);
         // Nor does a full queue hold anyone up.
-        assert_eq!(
-            ask(&commands, Command::Status).await.unwrap_err(),
-            AskError::Deadline
-        );
+        assert_eq!(ask(&commands, Command::Status).await.unwrap_err(), AskError::Deadline);
     }
 
     #[tokio::test]
     async fn a_stopped_daemon_is_told_from_a_slow_one() {
         let (commands, gone) = mpsc::channel(1);
         drop(gone);
-        assert_eq!(
-            ask(&commands, Command::Status).await.unwrap_err(),
-            AskError::Stopped
-        );
+        assert_eq!(ask(&commands, Command::Status).await.unwrap_err(), AskError::Stopped);
     }
 
     #[tokio::test]

@@ -73,9 +73,7 @@ impl Client {
     /// For this socket file; connects at each question.
     #[must_use]
     pub fn new(socket: &Path) -> Self {
-        Self {
-            socket: socket.to_owned(),
-        }
+        Self { socket: socket.to_owned() }
     }
 
     /// The state of everything.
@@ -90,24 +88,14 @@ impl Client {
     #[expect(clippy::missing_errors_doc, reason = "as `status`")]
     pub async fn explain(&self, address: IpAddr) -> Result<Explanation, ClientError> {
         // An address has no character that a query would have to escape.
-        self.ask(
-            Method::GET,
-            &format!("/v1/explain?address={address}"),
-            Bytes::new(),
-        )
-        .await
+        self.ask(Method::GET, &format!("/v1/explain?address={address}"), Bytes::new()).await
     }
 
     /// The busiest keys, at most `limit`.
     #[expect(clippy::missing_errors_doc, reason = "as `status`")]
     pub async fn top(&self, by: TopBy, limit: usize) -> Result<Top, ClientError> {
         let by = by.name();
-        self.ask(
-            Method::GET,
-            &format!("/v1/top?by={by}&limit={limit}"),
-            Bytes::new(),
-        )
-        .await
+        self.ask(Method::GET, &format!("/v1/top?by={by}&limit={limit}"), Bytes::new()).await
     }
 
     /// The policy's text.
@@ -146,13 +134,11 @@ impl Client {
         path: &str,
         body: Bytes,
     ) -> Result<T, ClientError> {
-        let stream = UnixStream::connect(&self.socket)
-            .await
-            .map_err(|error| self.unheard(error))?;
+        let stream =
+            UnixStream::connect(&self.socket).await.map_err(|error| self.unheard(error))?;
         let broken = |error: hyper::Error| self.not_understood(&error);
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-            .await
-            .map_err(broken)?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -163,12 +149,7 @@ impl Client {
         let answer = async {
             let response = sender.send_request(request).await.map_err(broken)?;
             let accepted = response.status().is_success();
-            let body = response
-                .into_body()
-                .collect()
-                .await
-                .map_err(broken)?
-                .to_bytes();
+            let body = response.into_body().collect().await.map_err(broken)?.to_bytes();
             self.read(accepted, &body)
         };
         // The connection only moves bytes for the answer; when that is there, both end.
@@ -197,9 +178,6 @@ impl Client {
     }
 
     fn not_understood(&self, why: &impl ToString) -> ClientError {
-        ClientError::NotUnderstood {
-            socket: self.socket.clone(),
-            why: why.to_string(),
-        }
+        ClientError::NotUnderstood { socket: self.socket.clone(), why: why.to_string() }
     }
 }

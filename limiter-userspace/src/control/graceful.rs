@@ -47,9 +47,7 @@ mod tests {
         let mut idle = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         idle.write_all(b"GET / HTTP/1.1\r\n").unwrap();
         let (stop, stopped) = oneshot::channel::<()>();
-        let server = tokio::spawn(serve(listener, Router::new(), async {
-            drop(stopped.await)
-        }));
+        let server = tokio::spawn(serve(listener, Router::new(), async { drop(stopped.await) }));
         tokio::time::sleep(Duration::from_millis(1)).await;
         let told = tokio::time::Instant::now();
         drop(stop);

@@ -82,9 +82,7 @@ async fn explain(
 ) -> Reply<Explanation> {
     // An IPv4-mapped address is the IPv4 address: packets from it are IPv4.
     let address = query?.0.address.to_canonical();
-    Ok(Json(
-        ask(&commands, |answer| Command::Explain(address, answer)).await?,
-    ))
+    Ok(Json(ask(&commands, |answer| Command::Explain(address, answer)).await?))
 }
 
 #[derive(Deserialize)]
@@ -105,9 +103,7 @@ async fn top(
 ) -> Reply<Top> {
     let Query(TopQuery { by, limit }) = query?;
     let rows = limit.unwrap_or(TOP_ROWS).min(MAX_TOP_ROWS);
-    Ok(Json(
-        ask(&commands, |answer| Command::Top(by, rows, answer)).await?,
-    ))
+    Ok(Json(ask(&commands, |answer| Command::Top(by, rows, answer)).await?))
 }
 
 async fn policy_show(State(commands): Commands) -> Reply<PolicyText> {
@@ -119,9 +115,7 @@ async fn policy_apply(
     text: Result<String, StringRejection>,
 ) -> Reply<Applied> {
     let text = text?;
-    Ok(Json(
-        ask(&commands, |answer| Command::PolicyApply(text, answer)).await?,
-    ))
+    Ok(Json(ask(&commands, |answer| Command::PolicyApply(text, answer)).await?))
 }
 
 async fn mode(
@@ -129,9 +123,7 @@ async fn mode(
     change: Result<Json<ModeChange>, JsonRejection>,
 ) -> Reply<Applied> {
     let Json(change) = change?;
-    Ok(Json(
-        ask(&commands, |answer| Command::Mode(change, answer)).await?,
-    ))
+    Ok(Json(ask(&commands, |answer| Command::Mode(change, answer)).await?))
 }
 
 async fn unknown() -> Refusal {
@@ -174,10 +166,8 @@ impl From<JsonRejection> for Refusal {
 impl From<StringRejection> for Refusal {
     fn from(rejection: StringRejection) -> Self {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let error = format!(
-                "the policy is larger than {} KiB; split its rules",
-                MAX_BODY >> 10
-            );
+            let error =
+                format!("the policy is larger than {} KiB; split its rules", MAX_BODY >> 10);
             return Self(StatusCode::PAYLOAD_TOO_LARGE, error);
         }
         Self(rejection.status(), rejection.body_text())

@@ -57,13 +57,7 @@ pub enum ControlError {
 /// # Errors
 /// If another daemon answers there, or the file can't be made.
 pub fn bind(path: &Path, group: Option<&str>) -> Result<UnixListener, ControlError> {
-    let failed = |step| {
-        move |source| ControlError::Io {
-            path: path.to_owned(),
-            step,
-            source,
-        }
-    };
+    let failed = |step| move |source| ControlError::Io { path: path.to_owned(), step, source };
     let group = group.map(group_id).transpose()?;
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed("create its directory"))?;
@@ -85,9 +79,7 @@ pub fn bind(path: &Path, group: Option<&str>) -> Result<UnixListener, ControlErr
         .map_err(failed("create the socket"))?;
     chown(path, None, group).map_err(failed("give it to its group"))?;
     fs::set_permissions(path, fs::Permissions::from_mode(MODE)).map_err(failed("set its mode"))?;
-    rustix::net::listen(&socket, BACKLOG)
-        .map_err(io::Error::from)
-        .map_err(failed("listen"))?;
+    rustix::net::listen(&socket, BACKLOG).map_err(io::Error::from).map_err(failed("listen"))?;
     UnixListener::from_std(socket.into()).map_err(failed("listen"))
 }
 
@@ -100,11 +92,7 @@ fn clear(path: &Path) -> Result<(), ControlError> {
         }
         Ok(_) | Err(_) => {}
     }
-    let io = |step, source| ControlError::Io {
-        path: path.to_owned(),
-        step,
-        source,
-    };
+    let io = |step, source| ControlError::Io { path: path.to_owned(), step, source };
     match UnixStream::connect(path) {
         Ok(_) => Err(ControlError::InUse(path.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
@@ -121,9 +109,7 @@ fn group_id(group: &str) -> Result<u32, ControlError> {
         let mut fields = line.split(':');
         (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok())?
     });
-    number
-        .or_else(|| group.parse().ok())
-        .ok_or_else(|| ControlError::NoSuchGroup(group.to_owned()))
+    number.or_else(|| group.parse().ok()).ok_or_else(|| ControlError::NoSuchGroup(group.to_owned()))
 }
 
 #[cfg(test)]
@@ -136,10 +122,7 @@ mod tests {
         let scratch = Scratch::new("socket-mode");
         let path = scratch.path().join("made/for/it/limiter.sock");
         let _listener = bind(&path, Some("0")).unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o660
-        );
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o660);
     }
 
     #[tokio::test]
@@ -167,10 +150,7 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_group_is_named() {
         let scratch = Scratch::new("socket-group");
-        let refused = bind(
-            &scratch.path().join("limiter.sock"),
-            Some("nobody-has-this"),
-        );
+        let refused = bind(&scratch.path().join("limiter.sock"), Some("nobody-has-this"));
         assert_eq!(
             refused.unwrap_err().to_string(),
             "socket_group \"nobody-has-this\": no such group in /etc/group; create it (groupadd --system nobody-has-this), or give a number"

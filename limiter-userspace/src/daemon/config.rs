@@ -113,19 +113,14 @@ impl Settings {
     /// # Errors
     /// If it can't be read, or has a key or value that can't be.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = fs::read_to_string(path).map_err(|source| ConfigError::Read {
-            path: path.to_owned(),
-            source,
-        })?;
+        let text = fs::read_to_string(path)
+            .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
         Self::parse(&text, path)
     }
 
     fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         toml::from_str(text).map_err(|error| {
-            let before = error
-                .span()
-                .and_then(|span| text.get(..span.start))
-                .unwrap_or_default();
+            let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             ConfigError::Line {
                 path: path.to_owned(),
                 line: before.matches('\n').count() + 1,
@@ -183,11 +178,7 @@ fn distinct(interfaces: Vec<Interface>) -> Result<Vec<String>, ConfigError> {
         }
         names.push(name);
     }
-    if names.is_empty() {
-        Err(ConfigError::NoInterface)
-    } else {
-        Ok(names)
-    }
+    if names.is_empty() { Err(ConfigError::NoInterface) } else { Ok(names) }
 }
 
 #[cfg(test)]

@@ -9,12 +9,7 @@ use super::words::quoted;
 /// Why a text is no amount: reason and fix.
 pub(super) type Unreadable = (String, String);
 
-const PLAIN: &[(&str, u64)] = &[
-    ("", 1),
-    ("k", 1_000),
-    ("M", 1_000_000),
-    ("G", 1_000_000_000),
-];
+const PLAIN: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
 const BYTES: &[(&str, u64)] = &[
     ("B", 1),
     ("kB", 1_000),
@@ -36,17 +31,11 @@ pub(super) fn amount(text: &str, unit: Unit) -> Result<u64, Unreadable> {
             return Err((reason, "add unit = \"bytes\" to the rule".into()));
         }
         _ => {
-            return Err((
-                format!("{} is no amount", quoted(text)),
-                amount_fix(suffix, unit),
-            ));
+            return Err((format!("{} is no amount", quoted(text)), amount_fix(suffix, unit)));
         }
     };
     let Some(number) = whole(digits) else {
-        return Err((
-            format!("{} is no whole amount", quoted(text)),
-            amount_fix("", unit),
-        ));
+        return Err((format!("{} is no whole amount", quoted(text)), amount_fix("", unit)));
     };
     Ok(number.saturating_mul(scale))
 }
@@ -76,9 +65,7 @@ pub(super) fn window(text: &str) -> Result<WindowLength, Unreadable> {
         return Err((format!("{} is no length of time", quoted(text)), fix.into()));
     };
     let ms = number.saturating_mul(scale);
-    let ticks = u32::try_from(ms / TICK_MS)
-        .ok()
-        .and_then(WindowLength::from_ticks);
+    let ticks = u32::try_from(ms / TICK_MS).ok().and_then(WindowLength::from_ticks);
     match ticks {
         Some(window) if ms.is_multiple_of(TICK_MS) => Ok(window),
         Some(_) => {
@@ -96,18 +83,13 @@ pub(super) fn window(text: &str) -> Result<WindowLength, Unreadable> {
 /// Digits (with `_` between them, as in TOML) and what follows.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '_')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);
     (digits, suffix.trim_start())
 }
 
 fn scale(units: &[(&str, u64)], suffix: &str) -> Option<u64> {
-    units
-        .iter()
-        .find(|(name, _)| *name == suffix)
-        .map(|(_, scale)| *scale)
+    units.iter().find(|(name, _)| *name == suffix).map(|(_, scale)| *scale)
 }
 
 /// A number of digits only; beyond 64 bits it is as good as the largest.
@@ -157,13 +139,9 @@ mod tests {
 
     #[test]
     fn reads_windows() {
-        for (text, ticks) in [
-            ("100ms", 1),
-            ("1500ms", 15),
-            ("10s", 100),
-            ("1m", 600),
-            ("1h", 36_000),
-        ] {
+        for (text, ticks) in
+            [("100ms", 1), ("1500ms", 15), ("10s", 100), ("1m", 600), ("1h", 36_000)]
+        {
             assert_eq!(window(text).map(WindowLength::ticks), Ok(ticks), "{text}");
         }
         for (text, part) in [

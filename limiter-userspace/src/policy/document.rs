@@ -14,13 +14,7 @@ pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
     pub(super) fn of(text: &str) -> Self {
-        Self(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, byte)| *byte == b'\n')
-                .map(|(i, _)| i)
-                .collect(),
-        )
+        Self(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(i, _)| i).collect())
     }
 
     /// The line, from 1, that holds the byte at this offset.
@@ -41,30 +35,18 @@ pub(super) struct Place<'d> {
 impl<'d> Place<'d> {
     /// The file itself.
     pub(super) fn file(lines: &'d Lines) -> Self {
-        Self {
-            lines,
-            offset: 0,
-            rule: None,
-            key: String::new(),
-        }
+        Self { lines, offset: 0, rule: None, key: String::new() }
     }
 
     /// The same place, as the top of this rule.
     pub(super) fn in_rule(&self, rule: &str) -> Self {
-        Self {
-            rule: Some(rule.into()),
-            key: String::new(),
-            ..self.clone()
-        }
+        Self { rule: Some(rule.into()), key: String::new(), ..self.clone() }
     }
 
     /// A key below this place; missing keys stand where their table begins.
     pub(super) fn key(&self, key: &str) -> Self {
         let dot = if self.key.is_empty() { "" } else { "." };
-        Self {
-            key: format!("{}{dot}{}", self.key, bare(key)),
-            ..self.clone()
-        }
+        Self { key: format!("{}{dot}{}", self.key, bare(key)), ..self.clone() }
     }
 
     pub(super) fn at(self, offset: usize) -> Self {
@@ -100,29 +82,18 @@ pub(super) struct Node<'d> {
 impl<'d> Node<'d> {
     /// A string, or the problem with an example of what to write.
     pub(super) fn text(&self, example: &str) -> Result<&'d str, Problem> {
-        self.value
-            .as_str()
-            .ok_or_else(|| self.wrong("a string", example))
+        self.value.as_str().ok_or_else(|| self.wrong("a string", example))
     }
 
     /// A table, or the problem with an example of what to write.
     pub(super) fn fields(&self, example: &str) -> Result<Fields<'d>, Problem> {
-        let table = self
-            .value
-            .as_table()
-            .ok_or_else(|| self.wrong("a table", example))?;
-        Ok(Fields {
-            place: self.place.clone(),
-            table,
-        })
+        let table = self.value.as_table().ok_or_else(|| self.wrong("a table", example))?;
+        Ok(Fields { place: self.place.clone(), table })
     }
 
     /// The elements of an array of 1 … `most` elements.
     pub(super) fn items(&self, most: usize, example: &str) -> Result<Vec<Node<'d>>, Problem> {
-        let array = self
-            .value
-            .as_array()
-            .ok_or_else(|| self.wrong("an array", example))?;
+        let array = self.value.as_array().ok_or_else(|| self.wrong("an array", example))?;
         if array.is_empty() {
             return Err(self.place.problem("is empty", example));
         }
@@ -141,11 +112,7 @@ impl<'d> Node<'d> {
     pub(super) fn integer(&self) -> Option<i128> {
         let integer = self.value.as_integer()?;
         let (digits, radix) = (integer.as_str(), integer.radix());
-        let beyond = if digits.starts_with('-') {
-            i128::MIN
-        } else {
-            i128::MAX
-        };
+        let beyond = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
         Some(i128::from_str_radix(digits, radix).unwrap_or(beyond))
     }
 
@@ -164,8 +131,7 @@ impl<'d> Node<'d> {
 
     /// The problem that this value has the wrong type.
     pub(super) fn wrong(&self, wanted: &str, fix: &str) -> Problem {
-        self.place
-            .problem(format!("{} is not {wanted}", self.shown()), fix)
+        self.place.problem(format!("{} is not {wanted}", self.shown()), fix)
     }
 }
 
@@ -189,28 +155,20 @@ impl<'d> Fields<'d> {
 
     /// The same table, as the top of this rule.
     pub(super) fn in_rule(self, rule: &str) -> Self {
-        Self {
-            place: self.place.in_rule(rule),
-            ..self
-        }
+        Self { place: self.place.in_rule(rule), ..self }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<Node<'d>> {
         let value = self.table.get(key)?;
         let place = self.place.key(key).at(value.span().start);
-        Some(Node {
-            place,
-            value: value.get_ref(),
-        })
+        Some(Node { place, value: value.get_ref() })
     }
 
     /// A key that must be there. If it was mistyped, that is the problem; it isn't told twice.
     pub(super) fn need(&self, key: &str, fix: &str) -> Result<Node<'d>, Problem> {
         let missing = || {
-            let mistyped = self
-                .table
-                .keys()
-                .find(|other| nearest(other.get_ref(), [key]).is_some());
+            let mistyped =
+                self.table.keys().find(|other| nearest(other.get_ref(), [key]).is_some());
             match mistyped {
                 Some(other) => self.unknown(other, did_you_mean(other.get_ref(), &[key])),
                 None => self.place.key(key).problem("is missing", fix),

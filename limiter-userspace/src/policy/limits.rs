@@ -14,10 +14,7 @@ use super::words::grouped;
 const FULL_FRAME: u64 = 1_514;
 
 const EXAMPLE: &str = "write, for instance, limit = { source = 20, prefix = 200 }";
-const KEYS: Keys = Keys {
-    known: &["source", "prefix", "total"],
-    not_built: &[],
-};
+const KEYS: Keys = Keys { known: &["source", "prefix", "total"], not_built: &[] };
 
 /// The limits by level; `None` if any has a problem. Without a readable unit, bytes are assumed, to
 /// which more is allowed: one mistake is not to be told twice.
@@ -61,16 +58,11 @@ fn one(node: &Node<'_>, unit: Unit) -> Result<Limit, Problem> {
     let amount = match node.integer() {
         Some(number) if number < 0 => {
             let fix = "write 0 to refuse everything, or \"unlimited\" to count only";
-            return Err(node
-                .place
-                .problem(format!("{} is below 0", node.shown()), fix));
+            return Err(node.place.problem(format!("{} is below 0", node.shown()), fix));
         }
         Some(number) => u64::try_from(number).unwrap_or(u64::MAX),
-        None => amount(
-            node.text("write a whole number, \"2k\", or \"unlimited\"")?,
-            unit,
-        )
-        .map_err(|(reason, fix)| node.place.problem(reason, fix))?,
+        None => amount(node.text("write a whole number, \"2k\", or \"unlimited\"")?, unit)
+            .map_err(|(reason, fix)| node.place.problem(reason, fix))?,
     };
     fits(node, amount, unit).map(Limit::Finite)
 }
@@ -88,10 +80,7 @@ fn fits(node: &Node<'_>, amount: u64, unit: Unit) -> Result<u64, Problem> {
         return Ok(amount);
     }
     let most = grouped(most);
-    let reason = format!(
-        "{} is more than the {most} {unit} that can be counted",
-        node.shown()
-    );
+    let reason = format!("{} is more than the {most} {unit} that can be counted", node.shown());
     let fix = "write a shorter window with a smaller limit, or \"unlimited\" to count only";
     Err(node.place.problem(reason, fix))
 }
@@ -109,10 +98,7 @@ fn warn(
     };
     if amount == 0 {
         let fix = "remove the level if that isn't meant; \"unlimited\" only counts";
-        findings.warn(
-            node.place
-                .problem("0 refuses everything this rule applies to", fix),
-        );
+        findings.warn(node.place.problem("0 refuses everything this rule applies to", fix));
     } else if unit == Unit::Bytes && amount < FULL_FRAME {
         let reason = format!("a full frame of 1,514 bytes never fits into {amount} bytes");
         findings.warn(node.place.problem(reason, "write 1514 or more"));

@@ -13,10 +13,7 @@ pub(super) const MAX_MATCHES: usize = 32;
 pub(super) const MAX_PORTS: usize = 256;
 
 const EXAMPLE: &str = "write, for instance, match = [{ protocol = \"tcp\", ports = [80, 443] }]";
-const KEYS: Keys = Keys {
-    known: &["protocol", "packets", "ports"],
-    not_built: &["cost"],
-};
+const KEYS: Keys = Keys { known: &["protocol", "packets", "ports"], not_built: &["cost"] };
 
 /// All matches of a rule; `None` if any has a problem.
 pub(super) fn matches(rule: &Fields<'_>, findings: &mut Findings) -> Option<Vec<Match>> {
@@ -35,11 +32,7 @@ fn one(node: &Node<'_>, findings: &mut Findings) -> Option<Match> {
     let protocol = findings.keep(protocol);
     let packets = findings.keep(packets(&fields, protocol));
     let ports = ports(&fields, protocol, findings);
-    Some(Match {
-        protocol: protocol?,
-        packets: packets?,
-        ports: ports?,
-    })
+    Some(Match { protocol: protocol?, packets: packets?, ports: ports? })
 }
 
 fn protocol(node: &Node<'_>) -> Result<Option<u8>, Problem> {
@@ -55,15 +48,10 @@ fn protocol(node: &Node<'_>) -> Result<Option<u8>, Problem> {
     if let Some((_, number)) = PROTOCOLS.iter().find(|(name, _)| *name == written) {
         return Ok(Some(*number));
     }
-    let names: Vec<&str> = std::iter::once("any")
-        .chain(PROTOCOLS.iter().map(|(name, _)| *name))
-        .collect();
+    let names: Vec<&str> =
+        std::iter::once("any").chain(PROTOCOLS.iter().map(|(name, _)| *name)).collect();
     let fix = did_you_mean(written, &names);
-    let fix = if fix.starts_with("write") {
-        format!("{fix}, or its number")
-    } else {
-        fix
-    };
+    let fix = if fix.starts_with("write") { format!("{fix}, or its number") } else { fix };
     Err(node.wrong("a protocol known by name", &fix))
 }
 
@@ -78,16 +66,13 @@ fn packets(fields: &Fields<'_>, protocol: Option<Option<u8>>) -> Result<Packets,
         "tcp-syn" => match protocol {
             Some(other) if other != Some(TCP) => {
                 let reason = format!("\"tcp-syn\" doesn't go with {}", name(other));
-                Err(node
-                    .place
-                    .problem(reason, "write protocol = \"tcp\", or packets = \"all\""))
+                Err(node.place.problem(reason, "write protocol = \"tcp\", or packets = \"all\""))
             }
             _ => Ok(Packets::TcpSyn),
         },
-        written => Err(node.wrong(
-            "a kind of packets",
-            &did_you_mean(written, &["all", "tcp-syn"]),
-        )),
+        written => {
+            Err(node.wrong("a kind of packets", &did_you_mean(written, &["all", "tcp-syn"])))
+        }
     }
 }
 
@@ -115,10 +100,7 @@ fn ports(
     }
     let example = "write, for instance, ports = [80, \"8000-8100\"], or leave it out for all ports";
     let items = findings.keep(node.items(MAX_PORTS, example))?;
-    let read: Vec<_> = items
-        .iter()
-        .map(|item| findings.keep(range(item)))
-        .collect();
+    let read: Vec<_> = items.iter().map(|item| findings.keep(range(item))).collect();
     read.into_iter().collect()
 }
 
@@ -127,9 +109,7 @@ fn range(node: &Node<'_>) -> Result<RangeInclusive<u16>, Problem> {
     let fix = "write a port from 0 to 65535, or a range as \"8000-8100\"";
     if let Some(number) = node.integer() {
         let out_of_range = |_| node.wrong("a port", fix);
-        return u16::try_from(number)
-            .map(|port| port..=port)
-            .map_err(out_of_range);
+        return u16::try_from(number).map(|port| port..=port).map_err(out_of_range);
     }
     let written = node.text(fix)?;
     let (start, end) = written.split_once('-').unwrap_or((written, written));
@@ -137,9 +117,7 @@ fn range(node: &Node<'_>) -> Result<RangeInclusive<u16>, Problem> {
         (Ok(start), Ok(end)) if start <= end => Ok(start..=end),
         (Ok(start), Ok(end)) => {
             let reason = format!("{} ends before it begins", node.shown());
-            Err(node
-                .place
-                .problem(reason, format!("write \"{end}-{start}\"")))
+            Err(node.place.problem(reason, format!("write \"{end}-{start}\"")))
         }
         _ => Err(node.wrong("a port", fix)),
     }

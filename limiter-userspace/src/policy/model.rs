@@ -87,9 +87,7 @@ impl Rule {
 
     /// The levels that are evaluated, in the order of judging.
     pub fn limits(&self) -> impl Iterator<Item = (Level, Limit)> + '_ {
-        Level::ALL
-            .into_iter()
-            .filter_map(|level| Some((level, self.limit(level)?)))
+        Level::ALL.into_iter().filter_map(|level| Some((level, self.limit(level)?)))
     }
 
     /// Length of its windows.

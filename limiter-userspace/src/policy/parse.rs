@@ -17,10 +17,8 @@ const KEYS: Keys = Keys {
     known: &["schema", "version", "rule", "parse"],
     not_built: &["tier", "override", "exempt", "block"],
 };
-const FAULT_KEYS: Keys = Keys {
-    known: &["cut-off", "malformed", "vlan-depth", "header-depth"],
-    not_built: &[],
-};
+const FAULT_KEYS: Keys =
+    Keys { known: &["cut-off", "malformed", "vlan-depth", "header-depth"], not_built: &[] };
 
 /// A good policy, and what its author would want to know all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,10 +39,7 @@ impl Policy {
         let lines = Lines::of(text);
         let place = Place::file(&lines);
         if text.len() > MAX_BYTES {
-            let reason = format!(
-                "{} bytes are too long for a policy",
-                grouped(text.len() as u64)
-            );
+            let reason = format!("{} bytes are too long for a policy", grouped(text.len() as u64));
             return Err(place.problem(reason, "write at most 1 MiB").into());
         }
         let document = DeTable::parse(text).map_err(|error| syntax(&place, &error))?;
@@ -56,21 +51,14 @@ impl Policy {
         let on_fault = on_fault(&fields, &mut findings);
         let rules = rules(&fields, &mut findings);
         let warnings = findings.finish()?;
-        let policy = Policy {
-            version: version.flatten(),
-            rules,
-            on_fault,
-        };
+        let policy = Policy { version: version.flatten(), rules, on_fault };
         Ok(Checked { policy, warnings })
     }
 }
 
 fn syntax(place: &Place<'_>, error: &Error) -> Problem {
     let at = place.clone().at(error.span().map_or(0, |span| span.start));
-    at.problem(
-        format!("not TOML: {}", error.message()),
-        "see https://toml.io for the syntax",
-    )
+    at.problem(format!("not TOML: {}", error.message()), "see https://toml.io for the syntax")
 }
 
 /// Another schema gives every key another meaning, so nothing else is said about such a file.
@@ -81,9 +69,7 @@ fn schema(fields: &Fields<'_>) -> Result<(), Problem> {
         Some(1) => Ok(()),
         Some(_) => {
             let reason = format!("{} is not a schema that this version knows", node.shown());
-            Err(node
-                .place
-                .problem(reason, "write schema = 1, or use a newer limiter"))
+            Err(node.place.problem(reason, "write schema = 1, or use a newer limiter"))
         }
         None => Err(node.wrong("a number", fix)),
     }
@@ -102,14 +88,9 @@ fn version(fields: &Fields<'_>) -> Result<Option<u64>, Problem> {
 
 /// What isn't said, or can't be read, is [`OnFault::Limit`].
 fn on_fault(fields: &Fields<'_>, findings: &mut Findings) -> [OnFault; Fault::ALL.len()] {
-    const CHOICES: [(&str, OnFault); 3] = [
-        ("limit", OnFault::Limit),
-        ("pass", OnFault::Pass),
-        ("drop", OnFault::Drop),
-    ];
-    let node = fields
-        .get("parse")
-        .map(|node| node.fields("write a line [parse], then its keys"));
+    const CHOICES: [(&str, OnFault); 3] =
+        [("limit", OnFault::Limit), ("pass", OnFault::Pass), ("drop", OnFault::Drop)];
+    let node = fields.get("parse").map(|node| node.fields("write a line [parse], then its keys"));
     let Some(fields) = node.and_then(|fields| findings.keep(fields)) else {
         return [OnFault::Limit; Fault::ALL.len()];
     };
@@ -133,7 +114,5 @@ fn rules(fields: &Fields<'_>, findings: &mut Findings) -> Vec<Rule> {
     };
     let mut names = Names::new();
     let numbered = items.iter().zip(1..);
-    numbered
-        .filter_map(|(item, number)| rule(item, number, &mut names, findings))
-        .collect()
+    numbered.filter_map(|(item, number)| rule(item, number, &mut names, findings)).collect()
 }

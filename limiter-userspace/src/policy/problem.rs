@@ -61,10 +61,7 @@ impl Problems {
 
 impl From<Problem> for Problems {
     fn from(problem: Problem) -> Self {
-        Self {
-            list: vec![problem],
-            more: 0,
-        }
+        Self { list: vec![problem], more: 0 }
     }
 }
 
@@ -127,10 +124,7 @@ impl Findings {
         if self.problems.is_empty() {
             Ok(self.warnings)
         } else {
-            Err(Problems {
-                list: self.problems,
-                more: self.more,
-            })
+            Err(Problems { list: self.problems, more: self.more })
         }
     }
 }

@@ -94,10 +94,7 @@ pub struct TableReport {
 }
 
 const fn computed(value: u64) -> Figure {
-    Figure {
-        value,
-        basis: Basis::Computed,
-    }
+    Figure { value, basis: Basis::Computed }
 }
 
 impl Report {
@@ -131,11 +128,7 @@ impl RuleReport {
 /// The first source that finds the prefix empty isn't counted; a prefix below one source's limit is
 /// exhausted by one.
 fn full_sources(rule: &Rule) -> Option<Figure> {
-    let finite = |level| {
-        rule.limit(level)
-            .and_then(Limit::finite)
-            .filter(|limit| *limit > 0)
-    };
+    let finite = |level| rule.limit(level).and_then(Limit::finite).filter(|limit| *limit > 0);
     let (prefix, source) = (finite(Level::Prefix)?, finite(Level::Source)?);
     Some(computed(prefix.div_ceil(source)))
 }
@@ -145,11 +138,7 @@ impl LevelReport {
         let limit = limit.finite();
         // The end of one window and the beginning of the next, each with its whole limit.
         let worst_burst = limit.map(|limit| computed(limit.saturating_mul(2)));
-        Self {
-            level: level.name(),
-            limit,
-            worst_burst,
-        }
+        Self { level: level.name(), limit, worst_burst }
     }
 }
 
@@ -203,15 +192,8 @@ impl fmt::Display for RuleReport {
         line(f, "applies to", &self.applies_to)?;
         self.limits(f)?;
         if let Some(full) = self.full_sources_per_prefix {
-            let (what, basis) = (
-                if full.value == 1 { "source" } else { "sources" },
-                full.basis,
-            );
-            line(
-                f,
-                "prefix is full",
-                format_args!("after {full} {what} at the limit [{basis}]"),
-            )?;
+            let (what, basis) = (if full.value == 1 { "source" } else { "sources" }, full.basis);
+            line(f, "prefix is full", format_args!("after {full} {what} at the limit [{basis}]"))?;
         }
         if let Some(step) = self.counted_in_bytes {
             let rounding = match step.value {
@@ -219,11 +201,7 @@ impl fmt::Display for RuleReport {
                 _ => format!(" rounded up to a multiple of {step} bytes"),
             };
             let basis = step.basis;
-            line(
-                f,
-                "a frame counts",
-                format_args!("as its length{rounding} [{basis}]"),
-            )?;
+            line(f, "a frame counts", format_args!("as its length{rounding} [{basis}]"))?;
         }
         Ok(())
     }
@@ -231,30 +209,17 @@ impl fmt::Display for RuleReport {
 
 impl RuleReport {
     fn limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            unit,
-            window,
-            levels,
-            ..
-        } = self;
+        let Self { unit, window, levels, .. } = self;
         let limits = per_level(levels, |level| {
             Some(level.limit.map_or_else(|| "unlimited".to_owned(), grouped))
         });
-        line(
-            f,
-            "limit",
-            format_args!("{limits} {unit} in each window of {window}"),
-        )?;
+        line(f, "limit", format_args!("{limits} {unit} in each window of {window}"))?;
         let Some(burst) = levels.iter().find_map(|level| level.worst_burst) else {
             return Ok(());
         };
         let bursts = per_level(levels, |level| level.worst_burst.map(|it| it.to_string()));
         let why = "at once, around a window's edge (2 x limit)";
-        line(
-            f,
-            "worst burst",
-            format_args!("{bursts} {unit} {why} [{}]", burst.basis),
-        )
+        line(f, "worst burst", format_args!("{bursts} {unit} {why} [{}]", burst.basis))
     }
 }
 
@@ -277,16 +242,8 @@ impl fmt::Display for TableReport {
             u64::from(SLOTS) * ADDRESS_BYTES
         );
         let basis = memory.basis;
-        line(
-            f,
-            "memory",
-            format_args!("{kib} KiB: {buckets} buckets, each {each} [{basis}]"),
-        )?;
-        line(
-            f,
-            "keys",
-            format_args!("{keys} at a quarter full [{}]", keys.basis),
-        )?;
+        line(f, "memory", format_args!("{kib} KiB: {buckets} buckets, each {each} [{basis}]"))?;
+        line(f, "keys", format_args!("{keys} at a quarter full [{}]", keys.basis))?;
         if let Some(sources) = self.sources_at_quarter {
             let per = self.keys_per_source;
             let (keys, basis) = (if per.value == 1 { "key" } else { "keys" }, sources.basis);

@@ -14,17 +14,7 @@ use super::problem::{Findings, Problem};
 use super::words::{bare, one_of};
 
 const KEYS: Keys = Keys {
-    known: &[
-        "name",
-        "match",
-        "limit",
-        "window",
-        "unit",
-        "mode",
-        "action",
-        "scope",
-        "algorithm",
-    ],
+    known: &["name", "match", "limit", "window", "unit", "mode", "action", "scope", "algorithm"],
     not_built: &["mark", "on_authority_loss"],
 };
 
@@ -42,9 +32,8 @@ pub(super) fn rule(
     findings: &mut Findings,
 ) -> Option<Rule> {
     let table = node.value.as_table();
-    let written = table
-        .and_then(|table| table.get("name"))
-        .and_then(|name| name.get_ref().as_str());
+    let written =
+        table.and_then(|table| table.get("name")).and_then(|name| name.get_ref().as_str());
     let label = match written {
         Some(name) if !name.is_empty() => bare(name),
         _ => format!("#{number}"),
@@ -80,9 +69,7 @@ fn name(fields: &Fields<'_>, names: &mut Names) -> Result<RuleName, Problem> {
     let line = node.place.line();
     if let Some(first) = names.insert(name.to_owned(), line) {
         let reason = format!("the rule in line {first} has this name too");
-        return Err(node
-            .place
-            .problem(reason, "give each rule a name of its own"));
+        return Err(node.place.problem(reason, "give each rule a name of its own"));
     }
     Ok(RuleName(name.to_owned()))
 }
@@ -99,11 +86,7 @@ fn one_choice(fields: &Fields<'_>, findings: &mut Findings) {
     for (key, built, not_built) in [
         ("action", "drop", &["reject", "mark"] as &[&str]),
         ("scope", "host", &["fleet"]),
-        (
-            "algorithm",
-            "fixed-window",
-            &["sliding-window", "token-bucket"],
-        ),
+        ("algorithm", "fixed-window", &["sliding-window", "token-bucket"]),
     ] {
         findings.keep(choice(fields, key, &[(built, ())], not_built));
     }

@@ -19,10 +19,7 @@ pub(super) const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 /// The name of a protocol, if it has one here.
 pub(super) fn protocol_name(number: u8) -> Option<&'static str> {
-    PROTOCOLS
-        .iter()
-        .find(|(_, known)| *known == number)
-        .map(|(name, _)| *name)
+    PROTOCOLS.iter().find(|(_, known)| *known == number).map(|(name, _)| *name)
 }
 
 /// Text from the file, quoted, shortened and without control characters: it may end up on a terminal.
@@ -33,11 +30,7 @@ pub(super) fn quoted(text: &str) -> String {
 /// Like [`quoted`], without the quotes.
 pub(super) fn bare(text: &str) -> String {
     const LONGEST: usize = 48;
-    let mut short: String = text
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::escape_debug)
-        .collect();
+    let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     if text.chars().nth(LONGEST).is_some() {
         short.push('…');
     }
@@ -59,10 +52,7 @@ pub(super) fn grouped(number: u64) -> String {
 
 /// Words as `"a", "b" or "c"`.
 pub(super) fn one_of<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
-    let quoted: Vec<String> = words
-        .into_iter()
-        .map(|word| format!("\"{word}\""))
-        .collect();
+    let quoted: Vec<String> = words.into_iter().map(|word| format!("\"{word}\"")).collect();
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => quoted.join(""),

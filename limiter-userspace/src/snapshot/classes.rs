@@ -45,17 +45,12 @@ impl Classes {
                     number
                 }
                 None => {
-                    return Err(CompileError::Protocols {
-                        rules: most(rules, protocols),
-                    });
+                    return Err(CompileError::Protocols { rules: most(rules, protocols) });
                 }
             };
             classifier.protocol[protocol as usize] = number;
         }
-        Ok(Self {
-            classifier,
-            sets: numbers.sets,
-        })
+        Ok(Self { classifier, sets: numbers.sets })
     }
 }
 
@@ -82,9 +77,7 @@ fn column(protocol: u32, anywhere: &Anywhere, rows: &Rows) -> Vec<Set> {
         .iter()
         .flat_map(|kind| {
             let without_ports = anywhere.set(protocol, *kind);
-            rows.sets
-                .iter()
-                .map(move |lanes| without_ports | rows.set(lanes, protocol, *kind))
+            rows.sets.iter().map(move |lanes| without_ports | rows.set(lanes, protocol, *kind))
         })
         .collect()
 }
@@ -94,11 +87,7 @@ const KINDS: [Kind; 2] = [Kind::Other, Kind::TcpSyn];
 
 /// What a kind number of a cell stands for, as a place in [`KINDS`].
 const fn kind_of(number: usize) -> usize {
-    if number == Kind::TcpSyn as usize {
-        1
-    } else {
-        0
-    }
+    if number == Kind::TcpSyn as usize { 1 } else { 0 }
 }
 
 /// Rules that have matches without ports: they hold for every row.
@@ -121,9 +110,7 @@ impl Anywhere {
             }
             // Where the protocol is hidden, it may be this match's; which packets, nobody knows.
             if condition.packets() == Packets::All {
-                sets[Protocol::UNKNOWN.index() as usize]
-                    .iter_mut()
-                    .for_each(|set| *set |= bit);
+                sets[Protocol::UNKNOWN.index() as usize].iter_mut().for_each(|set| *set |= bit);
             }
         }
         Self(sets)
@@ -148,10 +135,7 @@ struct Numbers {
 
 impl Default for Numbers {
     fn default() -> Self {
-        Self {
-            sets: vec![0],
-            by_set: BTreeMap::from([(0, 0)]),
-        }
+        Self { sets: vec![0], by_set: BTreeMap::from([(0, 0)]) }
     }
 }
 
@@ -189,9 +173,7 @@ impl Numbers {
         let sets_with = |bit: usize| self.sets.iter().filter(|set| **set >> bit & 1 == 1).count();
         // A rule in about half of the sets splits the others most: it is in as many as it isn't.
         let weight = |bit: usize| sets_with(bit).min(self.sets.len() - sets_with(bit));
-        CompileError::Classes {
-            rules: names(rules.iter().zip((0..).map(weight)).collect()),
-        }
+        CompileError::Classes { rules: names(rules.iter().zip((0..).map(weight)).collect()) }
     }
 }
 
@@ -207,10 +189,7 @@ const _: () = assert!(
 );
 
 fn protocols(rule: &Rule) -> usize {
-    rule.matches()
-        .iter()
-        .filter(|condition| condition.protocol().is_some())
-        .count()
+    rule.matches().iter().filter(|condition| condition.protocol().is_some()).count()
 }
 
 pub(super) fn most(rules: &[Rule], weight: impl Fn(&Rule) -> usize) -> String {
@@ -223,15 +202,8 @@ fn names(mut weighed: Vec<(&Rule, usize)>) -> String {
     weighed.retain(|(_, weight)| *weight > 0);
     weighed.sort_by_key(|(_, weight)| std::cmp::Reverse(*weight));
     let more = weighed.len().saturating_sub(NAMED);
-    let named: Vec<String> = weighed
-        .iter()
-        .take(NAMED)
-        .map(|(rule, _)| format!("\"{}\"", rule.name()))
-        .collect();
-    let rest = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
+    let named: Vec<String> =
+        weighed.iter().take(NAMED).map(|(rule, _)| format!("\"{}\"", rule.name())).collect();
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     named.join(", ") + &rest
 }

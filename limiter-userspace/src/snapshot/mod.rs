@@ -34,10 +34,7 @@ impl ModeOverrides {
     /// The mode in which this rule works.
     #[must_use]
     pub fn mode_of(&self, rule: &Rule) -> Mode {
-        self.0
-            .get(rule.name().as_str())
-            .copied()
-            .unwrap_or(rule.mode())
+        self.0.get(rule.name().as_str()).copied().unwrap_or(rule.mode())
     }
 }
 
@@ -100,9 +97,7 @@ pub struct Snapshot {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot")
-            .field("policy", &self.policy)
-            .finish_non_exhaustive()
+        f.debug_struct("Snapshot").field("policy", &self.policy).finish_non_exhaustive()
     }
 }
 
@@ -121,12 +116,8 @@ impl Snapshot {
     ) -> Result<Self, CompileError> {
         let Classes { classifier, sets } = Classes::of(policy.rules())?;
         let next = registry.next(policy.rules(), now)?;
-        let mut rules: Vec<RuleEntry> = policy
-            .rules()
-            .iter()
-            .zip(&next.assigned)
-            .map(|(rule, to)| entry(rule, *to))
-            .collect();
+        let mut rules: Vec<RuleEntry> =
+            policy.rules().iter().zip(&next.assigned).map(|(rule, to)| entry(rule, *to)).collect();
         rules.resize(MAX_RULES as usize, blank());
         Ok(Self {
             policy: PolicyEntry::new(version, span(policy), |fault| policy.on_fault(fault)),
@@ -141,29 +132,16 @@ impl Snapshot {
 
 /// The longest life of a word under this policy.
 fn span(policy: &Policy) -> u32 {
-    policy
-        .rules()
-        .iter()
-        .map(|rule| bucket::life(rule.window()))
-        .max()
-        .unwrap_or(1)
+    policy.rules().iter().map(|rule| bucket::life(rule.window())).max().unwrap_or(1)
 }
 
 fn shadow_mask(policy: &Policy, overrides: &ModeOverrides) -> u32 {
-    let shadows = policy
-        .rules()
-        .iter()
-        .map(|rule| overrides.mode_of(rule) == Mode::Shadow);
-    shadows
-        .zip(0..)
-        .fold(0, |mask, (shadow, bit)| mask | u32::from(shadow) << bit)
+    let shadows = policy.rules().iter().map(|rule| overrides.mode_of(rule) == Mode::Shadow);
+    shadows.zip(0..).fold(0, |mask, (shadow, bit)| mask | u32::from(shadow) << bit)
 }
 
 fn by_mode(sets: &[u32], shadow: u32) -> Vec<ClassEntry> {
-    let split = |set: &u32| ClassEntry {
-        enforce: set & !shadow,
-        shadow: set & shadow,
-    };
+    let split = |set: &u32| ClassEntry { enforce: set & !shadow, shadow: set & shadow };
     let mut classes: Vec<ClassEntry> = sets.iter().map(split).collect();
     classes.resize(MAX_CLASSES as usize, ClassEntry::default());
     classes
@@ -175,9 +153,8 @@ fn entry(rule: &Rule, to: Assigned) -> RuleEntry {
         Unit::Bytes(quantum) => quantum,
     };
     let blank = RuleEntry::new(to.id, to.row, rule.window(), to.unit, to.group());
-    rule.limits().fold(blank, |entry, (level, limit)| {
-        entry.with_limit(level, quanta(limit, quantum))
-    })
+    rule.limits()
+        .fold(blank, |entry, (level, limit)| entry.with_limit(level, quanta(limit, quantum)))
 }
 
 /// A limit as the kernel counts it, rounded down.

@@ -50,10 +50,7 @@ pub(super) struct Next {
 
 impl Default for Registry {
     fn default() -> Self {
-        Self {
-            rows: vec![None; RULE_ROWS as usize],
-            next_id: 1,
-        }
+        Self { rows: vec![None; RULE_ROWS as usize], next_id: 1 }
     }
 }
 
@@ -62,17 +59,11 @@ impl Registry {
     /// counts as free: it will be zeroed when it is given away.
     #[must_use]
     pub fn from_entries(entries: &[RegistryEntry], next_rule_id: u32) -> Self {
-        let mut registry = Self {
-            next_id: next_rule_id.max(1),
-            ..Self::default()
-        };
+        let mut registry = Self { next_id: next_rule_id.max(1), ..Self::default() };
         for (place, entry) in entries.iter().enumerate().take(RULE_ROWS as usize) {
             registry.next_id = registry.next_id.max(entry.id.saturating_add(1));
             let row = Row::from_entry(entry);
-            if row
-                .as_ref()
-                .is_some_and(|row| registry.find(&row.name).is_none())
-            {
+            if row.as_ref().is_some_and(|row| registry.find(&row.name).is_none()) {
                 registry.rows[place] = row;
             }
         }
@@ -82,10 +73,7 @@ impl Registry {
     /// All rows for map `REGISTRY`.
     #[must_use]
     pub fn to_entries(&self) -> Vec<RegistryEntry> {
-        self.rows
-            .iter()
-            .map(|row| row.as_ref().map_or(FREE, Row::to_entry))
-            .collect()
+        self.rows.iter().map(|row| row.as_ref().map_or(FREE, Row::to_entry)).collect()
     }
 
     /// `next_rule_id` for map `META`.
@@ -98,30 +86,19 @@ impl Registry {
     #[must_use]
     pub fn assigned(&self, name: &str) -> Option<Assigned> {
         let (place, row) = self.find(name)?;
-        Some(Assigned {
-            row: u32::try_from(place).ok()?,
-            id: row.id,
-            unit: row.unit,
-        })
+        Some(Assigned { row: u32::try_from(place).ok()?, id: row.id, unit: row.unit })
     }
 
     /// The name whose counts a row holds: of a rule in the policy, or one that left it.
     #[must_use]
     pub fn name(&self, row: u32) -> Option<&str> {
-        self.rows
-            .get(row as usize)?
-            .as_ref()
-            .map(|row| row.name.as_str())
+        self.rows.get(row as usize)?.as_ref().map(|row| row.name.as_str())
     }
 
     /// The name of the rule with this id, if it still is that rule's.
     #[must_use]
     pub fn name_of_id(&self, id: u32) -> Option<&str> {
-        self.rows
-            .iter()
-            .flatten()
-            .find(|row| row.id == id)
-            .map(|row| row.name.as_str())
+        self.rows.iter().flatten().find(|row| row.id == id).map(|row| row.name.as_str())
     }
 
     fn find(&self, name: &str) -> Option<(usize, &Row)> {
@@ -143,11 +120,7 @@ impl Registry {
             }
             places.push(place);
         }
-        let mut next = Next {
-            registry,
-            assigned: Vec::new(),
-            reused_rows: Vec::new(),
-        };
+        let mut next = Next { registry, assigned: Vec::new(), reused_rows: Vec::new() };
         for (rule, place) in rules.iter().zip(places) {
             next.assign(rule, place, self)?;
         }
@@ -156,12 +129,7 @@ impl Registry {
 
     /// Rules that left the policy begin to age.
     fn retire(&mut self, rules: &[Rule], now: UnixNanos) {
-        for row in self
-            .rows
-            .iter_mut()
-            .flatten()
-            .filter(|row| row.retired.is_none())
-        {
+        for row in self.rows.iter_mut().flatten().filter(|row| row.retired.is_none()) {
             if !rules.iter().any(|rule| rule.name().as_str() == row.name) {
                 // 0 stands for "in the policy" in the map.
                 row.retired = Some(UnixNanos(now.0.max(1)));
@@ -176,11 +144,8 @@ impl Registry {
             None => Some(UnixNanos(0)),
             Some(row) => row.retired,
         };
-        let in_use = |place: &usize| {
-            before.rows[*place]
-                .as_ref()
-                .is_some_and(|row| row.retired.is_none())
-        };
+        let in_use =
+            |place: &usize| before.rows[*place].as_ref().is_some_and(|row| row.retired.is_none());
         (0..self.rows.len())
             .filter(|place| age(place).is_some() && !in_use(place))
             .min_by_key(|place| (age(place), *place))
@@ -204,10 +169,7 @@ impl Next {
         let place = match place {
             Some(place) => place,
             None => {
-                let place = self
-                    .registry
-                    .place_for_new(before)
-                    .ok_or(CompileError::Ids)?;
+                let place = self.registry.place_for_new(before).ok_or(CompileError::Ids)?;
                 self.reused_rows.push(place as u32);
                 self.registry.rows[place] = None;
                 place
@@ -220,18 +182,8 @@ impl Next {
             _ => self.registry.new_id()?,
         };
         let (name, window) = (rule.name().as_str().to_owned(), rule.window());
-        self.registry.rows[place] = Some(Row {
-            name,
-            id,
-            window,
-            unit,
-            retired: None,
-        });
-        self.assigned.push(Assigned {
-            row: place as u32,
-            id,
-            unit,
-        });
+        self.registry.rows[place] = Some(Row { name, id, window, unit, retired: None });
+        self.assigned.push(Assigned { row: place as u32, id, unit });
         Ok(())
     }
 }

@@ -26,11 +26,7 @@ impl Rows {
         let mut lanes: Vec<Lane> = edges.keys().map(|(_, lane, _)| *lane).collect();
         lanes.sort_unstable();
         lanes.dedup();
-        let mut rows = Self {
-            sets: vec![vec![0; lanes.len()]],
-            lanes,
-            by_port: vec![0; 65_536],
-        };
+        let mut rows = Self { sets: vec![vec![0; lanes.len()]], lanes, by_port: vec![0; 65_536] };
         let mut numbers = HashMap::new();
         let mut depths: HashMap<(Lane, Set), i32> = HashMap::new();
         let mut now = vec![0; rows.lanes.len()];
@@ -41,20 +37,11 @@ impl Rows {
                 let depth = depths.entry((lane, bit)).or_default();
                 *depth += step;
                 let place = rows.lanes.binary_search(&lane).unwrap_or_default();
-                now[place] = if *depth > 0 {
-                    now[place] | bit
-                } else {
-                    now[place] & !bit
-                };
+                now[place] = if *depth > 0 { now[place] | bit } else { now[place] & !bit };
             }
-            let to = edges
-                .peek()
-                .map_or(65_536, |((at, _, _), _)| *at)
-                .min(65_536);
+            let to = edges.peek().map_or(65_536, |((at, _, _), _)| *at).min(65_536);
             let row = rows.number(&mut numbers, &now);
-            let row = row.ok_or_else(|| CompileError::Ports {
-                rules: most(rules, ports),
-            })?;
+            let row = row.ok_or_else(|| CompileError::Ports { rules: most(rules, ports) })?;
             rows.by_port[from as usize..to as usize].fill(row);
             from = to;
         }
@@ -92,20 +79,13 @@ fn edges(rules: &[Rule]) -> BTreeMap<(u32, Lane, Set), i32> {
         };
         let lane = (protocol, condition.packets());
         for range in condition.ports() {
-            *edges
-                .entry((u32::from(*range.start()), lane, bit))
-                .or_default() += 1;
-            *edges
-                .entry((u32::from(*range.end()) + 1, lane, bit))
-                .or_default() -= 1;
+            *edges.entry((u32::from(*range.start()), lane, bit)).or_default() += 1;
+            *edges.entry((u32::from(*range.end()) + 1, lane, bit)).or_default() -= 1;
         }
     }
     edges
 }
 
 fn ports(rule: &Rule) -> usize {
-    rule.matches()
-        .iter()
-        .map(|condition| condition.ports().len())
-        .sum()
+    rule.matches().iter().map(|condition| condition.ports().len()).sum()
 }

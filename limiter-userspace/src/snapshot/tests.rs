@@ -12,25 +12,15 @@ use crate::policy::{Match, Packets};
 const NOW: UnixNanos = UnixNanos(1_800_000_000_000_000_000);
 
 fn parse(text: &str) -> Policy {
-    Policy::parse(text)
-        .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
-        .policy
+    Policy::parse(text).unwrap_or_else(|problems| panic!("{problems}\n{text}")).policy
 }
 
 /// A policy of TCP rules, one for each `name extra`.
 fn policy(rules: &[(&str, &str)]) -> Policy {
     let mut text = String::from("schema = 1\n");
     for (name, extra) in rules {
-        let window = if extra.contains("window") {
-            ""
-        } else {
-            "window = \"10s\"\n"
-        };
-        let limit = if extra.contains("limit") {
-            ""
-        } else {
-            "limit = { source = 20 }\n"
-        };
+        let window = if extra.contains("window") { "" } else { "window = \"10s\"\n" };
+        let limit = if extra.contains("limit") { "" } else { "limit = { source = 20 }\n" };
         write!(
             text,
             "[[rule]]\nname = \"{name}\"\nmatch = [{{ protocol = \"tcp\" }}]\n{window}{limit}{extra}\n"
@@ -63,19 +53,13 @@ fn naive(policy: &Policy, protocol: u32, kind: usize, port: Option<u16>) -> u32 
         if protocol == Protocol::UNKNOWN.index() {
             return it.ports().is_empty() && it.packets() == Packets::All;
         }
-        it.protocol()
-            .is_none_or(|number| u32::from(number) == protocol)
+        it.protocol().is_none_or(|number| u32::from(number) == protocol)
             && (it.packets() == Packets::All || kind == Kind::TcpSyn as usize)
             && (it.ports().is_empty()
                 || port.is_some_and(|port| it.ports().iter().any(|range| range.contains(&port))))
     };
-    let matching = policy
-        .rules()
-        .iter()
-        .map(|rule| rule.matches().iter().any(accepts));
-    matching
-        .zip(0..)
-        .fold(0, |set, (matches, bit)| set | u32::from(matches) << bit)
+    let matching = policy.rules().iter().map(|rule| rule.matches().iter().any(accepts));
+    matching.zip(0..).fold(0, |set, (matches, bit)| set | u32::from(matches) << bit)
 }
 
 fn a_port() -> impl Strategy<Value = u16> {
@@ -98,10 +82,7 @@ fn a_match() -> impl Strategy<Value = String> {
         some_ports().prop_map(|ports| format!(
             r#"{{ protocol = 6, packets = "tcp-syn", ports = [{ports}] }}"#
         )),
-        (
-            prop::sample::select(vec!["tcp", "udp", "sctp", "dccp", "udplite"]),
-            some_ports()
-        )
+        (prop::sample::select(vec!["tcp", "udp", "sctp", "dccp", "udplite"]), some_ports())
             .prop_map(|(name, ports)| format!(r#"{{ protocol = "{name}", ports = [{ports}] }}"#)),
     ]
 }
@@ -125,11 +106,7 @@ fn a_policy() -> impl Strategy<Value = Policy> {
 }
 
 fn a_protocol() -> impl Strategy<Value = u32> {
-    prop_oneof![
-        Just(256_u32),
-        prop::sample::select(vec![6_u32, 17, 33, 132, 136]),
-        0_u32..=256
-    ]
+    prop_oneof![Just(256_u32), prop::sample::select(vec![6_u32, 17, 33, 132, 136]), 0_u32..=256]
 }
 
 proptest! {
@@ -160,11 +137,7 @@ fn every_port_and_protocol_of_one_policy() {
             for port in std::iter::once(None).chain((0..=u16::MAX).map(Some)) {
                 let class = look_up(&snapshot, protocol, kind, port);
                 let set = class.enforce | class.shadow;
-                assert_eq!(
-                    set,
-                    naive(&policy, protocol, kind, port),
-                    "{protocol} {kind} {port:?}"
-                );
+                assert_eq!(set, naive(&policy, protocol, kind, port), "{protocol} {kind} {port:?}");
             }
         }
     }
@@ -176,10 +149,7 @@ fn an_empty_policy_matches_nothing() {
     assert_eq!(snapshot.policy.span, 1);
     assert_eq!(snapshot.classes, vec![ClassEntry::default(); 256]);
     assert!(snapshot.classifier.class.iter().all(|class| *class == 0));
-    assert_eq!(
-        (snapshot.rules.len(), snapshot.registry.next_rule_id()),
-        (32, 1)
-    );
+    assert_eq!((snapshot.rules.len(), snapshot.registry.next_rule_id()), (32, 1));
 }
 
 #[test]
@@ -190,15 +160,9 @@ fn class_0_matches_nothing_whatever_the_rules() {
 
 #[test]
 fn the_span_is_the_longest_life() {
-    let snapshot = compile(&policy(&[
-        ("a", "window = \"100ms\""),
-        ("b", "window = \"1h\""),
-    ]));
+    let snapshot = compile(&policy(&[("a", "window = \"100ms\""), ("b", "window = \"1h\"")]));
     assert_eq!(snapshot.policy.span, 72_000);
-    assert_eq!(
-        compile(&policy(&[("a", "window = \"100ms\"")])).policy.span,
-        11
-    );
+    assert_eq!(compile(&policy(&[("a", "window = \"100ms\"")])).policy.span, 11);
 }
 
 #[test]
@@ -225,15 +189,9 @@ fn the_version_and_the_answers_to_faults_are_passed_on() {
     use limiter_common::layout::OnFault;
     use limiter_common::packet::Fault;
     let policy = parse("schema = 1\n[parse]\nvlan-depth = \"drop\"\nmalformed = \"pass\"\n");
-    let entry = Snapshot::compile(
-        &policy,
-        &Registry::default(),
-        &ModeOverrides::default(),
-        7,
-        NOW,
-    )
-    .unwrap()
-    .policy;
+    let entry = Snapshot::compile(&policy, &Registry::default(), &ModeOverrides::default(), 7, NOW)
+        .unwrap()
+        .policy;
     assert_eq!(entry.version, 7);
     assert_eq!(
         Fault::ALL.map(|fault| entry.on_fault(fault)),
@@ -245,9 +203,7 @@ fn the_version_and_the_answers_to_faults_are_passed_on() {
 fn an_override_beats_the_file_and_waits_for_rules_that_are_not_there() {
     let policy = policy(&[("a", ""), ("b", "mode = \"shadow\""), ("c", "")]);
     let masks = |overrides: &[(&str, Mode)]| {
-        let overrides = overrides
-            .iter()
-            .map(|(name, mode)| ((*name).to_owned(), *mode));
+        let overrides = overrides.iter().map(|(name, mode)| ((*name).to_owned(), *mode));
         let overrides = ModeOverrides(overrides.collect());
         let snapshot =
             Snapshot::compile(&policy, &Registry::default(), &overrides, 1, NOW).unwrap();
@@ -256,27 +212,18 @@ fn an_override_beats_the_file_and_waits_for_rules_that_are_not_there() {
     };
     assert_eq!(masks(&[]), (0b101, 0b010));
     assert_eq!(masks(&[("a", Mode::Shadow)]), (0b100, 0b011));
-    assert_eq!(
-        masks(&[("b", Mode::Enforce), ("gone", Mode::Shadow)]),
-        (0b111, 0)
-    );
+    assert_eq!(masks(&[("b", Mode::Enforce), ("gone", Mode::Shadow)]), (0b111, 0));
 }
 
 #[test]
 fn too_many_kinds_of_ports_name_the_rules() {
-    let many = |port: u32| {
-        (0..128)
-            .map(|i| (port + 2 * i).to_string())
-            .collect::<Vec<_>>()
-            .join(",")
-    };
+    let many =
+        |port: u32| (0..128).map(|i| (port + 2 * i).to_string()).collect::<Vec<_>>().join(",");
     let mut text = String::from("schema = 1\n");
     // Bit k of a port's number decides whether rule k has it: a set of rules for each port.
     for bit in 0..8 {
-        let ports: Vec<String> = (0..255)
-            .filter(|port| port >> bit & 1 == 1)
-            .map(|port| port.to_string())
-            .collect();
+        let ports: Vec<String> =
+            (0..255).filter(|port| port >> bit & 1 == 1).map(|port| port.to_string()).collect();
         write!(
             text,
             "[[rule]]\nname = \"bit-{bit}\"\nwindow = \"1s\"\nlimit.source = 1\n\
@@ -286,14 +233,7 @@ fn too_many_kinds_of_ports_name_the_rules() {
         .unwrap();
     }
     // 254 such sets, all other ports, and "no port": exactly 256 rows.
-    assert_eq!(
-        compile(&parse(&text))
-            .classes
-            .iter()
-            .filter(|c| c.enforce != 0)
-            .count(),
-        254
-    );
+    assert_eq!(compile(&parse(&text)).classes.iter().filter(|c| c.enforce != 0).count(), 254);
     write!(
         text,
         "[[rule]]\nname = \"last\"\nwindow = \"1s\"\nlimit.source = 1\n\
@@ -302,10 +242,7 @@ fn too_many_kinds_of_ports_name_the_rules() {
     )
     .unwrap();
     let error = error(&text);
-    assert!(
-        error.contains("the ports of the rules \"last\", \"bit-0\""),
-        "{error}"
-    );
+    assert!(error.contains("the ports of the rules \"last\", \"bit-0\""), "{error}");
     assert!(error.contains("join single ports to ranges"), "{error}");
 }
 
@@ -316,9 +253,8 @@ fn too_many_protocols_name_the_rules() {
         // Each protocol in a set of rules of its own: bit k of its number decides about rule k.
         for bit in 0..7 {
             let numbers = (0..most).filter(|number| (number + 1) >> bit & 1 == 1);
-            let matches: Vec<String> = numbers
-                .map(|number| format!("{{ protocol = {number} }}"))
-                .collect();
+            let matches: Vec<String> =
+                numbers.map(|number| format!("{{ protocol = {number} }}")).collect();
             for (part, matches) in matches.chunks(32).enumerate() {
                 write!(
                     text,
@@ -334,10 +270,7 @@ fn too_many_protocols_name_the_rules() {
     // 62 protocols, all others, and "unknown".
     compile(&parse(&rules(62)));
     let error = error(&rules(70));
-    assert!(
-        error.contains("tell more than 64 protocols apart"),
-        "{error}"
-    );
+    assert!(error.contains("tell more than 64 protocols apart"), "{error}");
     assert!(error.contains("\"r0-0\""), "{error}");
 }
 
@@ -346,10 +279,7 @@ fn too_many_overlaps_name_the_rules() {
     let mut text = String::from("schema = 1\n");
     let list = |bit: u32| {
         let ports = (1..150).filter(|port| port >> bit & 1 == 1);
-        ports
-            .map(|port: u32| port.to_string())
-            .collect::<Vec<_>>()
-            .join(",")
+        ports.map(|port: u32| port.to_string()).collect::<Vec<_>>().join(",")
     };
     for (name, protocol) in [("t", "tcp"), ("u", "udp")] {
         for bit in 0..8 {
@@ -374,12 +304,8 @@ fn error(text: &str) -> String {
 }
 
 fn places(snapshot: &Snapshot, names: &[&str]) -> Vec<(u32, u32)> {
-    let assigned = names
-        .iter()
-        .map(|name| snapshot.registry.assigned(name).unwrap());
-    assigned
-        .map(|assigned| (assigned.row, assigned.id))
-        .collect()
+    let assigned = names.iter().map(|name| snapshot.registry.assigned(name).unwrap());
+    assigned.map(|assigned| (assigned.row, assigned.id)).collect()
 }
 
 #[test]
@@ -389,11 +315,7 @@ fn order_limits_and_neighbours_leave_row_id_and_bucket_alone() {
     assert_eq!(first.reused_rows, [0, 1, 2]);
     let second = compile_on(
         &first.registry,
-        &policy(&[
-            ("new", ""),
-            ("c", "limit = { total = 9 }"),
-            ("a", "mode = \"shadow\""),
-        ]),
+        &policy(&[("new", ""), ("c", "limit = { total = 9 }"), ("a", "mode = \"shadow\"")]),
     );
     assert_eq!(places(&second, &["a", "c"]), [(0, 1), (2, 3)]);
     assert_eq!(second.rules[1].group(), first.rules[2].group());
@@ -464,14 +386,9 @@ fn rename_forty_times(clock: impl Fn(u64) -> UnixNanos) {
         let rules: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
         let now = clock(generation);
         let live = Registry::clone(&registry);
-        let snapshot = Snapshot::compile(
-            &policy(&rules),
-            &registry,
-            &ModeOverrides::default(),
-            1,
-            now,
-        )
-        .unwrap();
+        let snapshot =
+            Snapshot::compile(&policy(&rules), &registry, &ModeOverrides::default(), 1, now)
+                .unwrap();
         let rows: HashSet<u32> = snapshot.rules.iter().map(RuleEntry::row).collect();
         assert_eq!(rows.len(), 32, "generation {generation}");
         for rule in &snapshot.rules {
@@ -480,11 +397,7 @@ fn rename_forty_times(clock: impl Fn(u64) -> UnixNanos) {
         // Nothing that was counted a moment ago changes its meaning now.
         let before =
             (0..32).filter_map(|i| live.assigned(&format!("g{}-{i}", generation.wrapping_sub(1))));
-        assert!(
-            before
-                .map(|before| before.row)
-                .all(|row| !rows.contains(&row))
-        );
+        assert!(before.map(|before| before.row).all(|row| !rows.contains(&row)));
         assert_eq!(snapshot.reused_rows.len(), 32);
         registry = snapshot.registry;
     }
@@ -506,10 +419,7 @@ fn the_row_that_retired_longest_ago_goes_first() {
         .registry;
     }
     let snapshot = compile_on(&registry, &policy(&[("r63", ""), ("new", ""), ("r1", "")]));
-    assert_eq!(
-        places(&snapshot, &["r63", "new", "r1"]),
-        [(63, 64), (0, 65), (1, 2)]
-    );
+    assert_eq!(places(&snapshot, &["r63", "new", "r1"]), [(63, 64), (0, 65), (1, 2)]);
     assert_eq!(snapshot.reused_rows, [0]);
 }
 

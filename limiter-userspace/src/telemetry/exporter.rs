@@ -48,12 +48,10 @@ pub enum ExporterError {
 /// # Errors
 /// If the address is taken, or not ours to take.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ExporterError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::AddrInUse => ExporterError::InUse(address),
-            _ => ExporterError::Io { address, source },
-        })
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => ExporterError::InUse(address),
+        _ => ExporterError::Io { address, source },
+    })
 }
 
 /// Answers until `shutdown` resolves; open requests get two seconds more.
@@ -88,11 +86,7 @@ async fn metrics(
 
 async fn readyz(State(commands): State<mpsc::Sender<Command>>) -> Result<&'static str, Failure> {
     let reasons = unready(&ask(&commands, Command::Status).await?);
-    if reasons.is_empty() {
-        Ok("ready\n")
-    } else {
-        Err(Failure(reasons.join("\n")))
-    }
+    if reasons.is_empty() { Ok("ready\n") } else { Err(Failure(reasons.join("\n"))) }
 }
 
 /// What keeps this host from limiting as it was told to.
@@ -101,11 +95,7 @@ fn unready(status: &Status) -> Vec<String> {
     if status.policy.version == 0 {
         reasons.push("no policy in force".to_owned());
     }
-    for interface in status
-        .interfaces
-        .iter()
-        .filter(|interface| interface.attached == "none")
-    {
+    for interface in status.interfaces.iter().filter(|interface| interface.attached == "none") {
         let why = interface.problem.as_deref().unwrap_or("no reason known");
         reasons.push(format!("{}: not attached: {why}", interface.name));
     }

@@ -43,17 +43,8 @@ impl From<Status> for Gauges {
             policy_applied_unix_s: status.policy.applied_unix_s,
             policy_change_refused: status.policy.last_refusal.is_some(),
             bypass: status.bypass,
-            interfaces: status
-                .interfaces
-                .into_iter()
-                .map(|i| (i.name, i.attached))
-                .collect(),
-            rules: status
-                .policy
-                .rules
-                .into_iter()
-                .map(|rule| (rule.name, rule.mode))
-                .collect(),
+            interfaces: status.interfaces.into_iter().map(|i| (i.name, i.attached)).collect(),
+            rules: status.policy.rules.into_iter().map(|rule| (rule.name, rule.mode)).collect(),
             table_slots: status.table.slots,
             table_live: status.table.live,
             table_bytes: status.table.bytes,

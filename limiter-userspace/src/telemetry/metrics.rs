@@ -32,22 +32,18 @@ pub struct Observation {
 fn table() -> Vec<Metric> {
     vec![
         // The kernel's counters: they grow as long as the maps live, daemon or no daemon.
-        counter(
-            "frames",
-            "Frames by how they left the program; each has one exit",
-            |o| exits(&o.counts, |count| count.packets),
-        ),
+        counter("frames", "Frames by how they left the program; each has one exit", |o| {
+            exits(&o.counts, |count| count.packets)
+        }),
         counter(
             "frame",
             "Bytes of frames by how they left the program, Ethernet header included",
             |o| exits(&o.counts, |count| count.bytes),
         )
         .bytes(),
-        counter(
-            "unreadable_frames",
-            "Frames whose headers can't be read, by fault",
-            |o| faults(&o.counts),
-        ),
+        counter("unreadable_frames", "Frames whose headers can't be read, by fault", |o| {
+            faults(&o.counts)
+        }),
         counter(
             "rule_packets",
             "Packets judged by a rule; the level is the one that had no room",
@@ -62,33 +58,23 @@ fn table() -> Vec<Metric> {
             "Packets not judged at a level, its bucket full of keys at limits",
             |o| rules(&o.counts, crowded, |count| count.packets),
         ),
-        counter(
-            "rule_displaced",
-            "Keys that lost their count at a level for a new key",
-            |o| rules(&o.counts, displaced, |count| count.packets),
-        ),
+        counter("rule_displaced", "Keys that lost their count at a level for a new key", |o| {
+            rules(&o.counts, displaced, |count| count.packets)
+        }),
         // The policy.
-        gauge(
-            "policy_version",
-            "Version of the policy in force; 0 for none",
-            |o| one(wide(o.gauges.policy_version)),
-        ),
-        gauge(
-            "policy_generation",
-            "Policy changes since the maps were made",
-            |o| one(o.gauges.policy_generation.into()),
-        ),
-        gauge(
-            "policy_applied_timestamp",
-            "Unix time at which the policy took effect",
-            |o| one(wide(o.gauges.policy_applied_unix_s)),
-        )
+        gauge("policy_version", "Version of the policy in force; 0 for none", |o| {
+            one(wide(o.gauges.policy_version))
+        }),
+        gauge("policy_generation", "Policy changes since the maps were made", |o| {
+            one(o.gauges.policy_generation.into())
+        }),
+        gauge("policy_applied_timestamp", "Unix time at which the policy took effect", |o| {
+            one(wide(o.gauges.policy_applied_unix_s))
+        })
         .seconds(),
-        gauge(
-            "policy_change_refused",
-            "1 if the last change of the policy was refused",
-            |o| one(o.gauges.policy_change_refused.into()),
-        ),
+        gauge("policy_change_refused", "1 if the last change of the policy was refused", |o| {
+            one(o.gauges.policy_change_refused.into())
+        }),
         gauge("rule_mode", "1 for the mode that each rule is in", |o| {
             each(&o.gauges.rules, "rule", "mode", &["enforce", "shadow"])
         }),
@@ -101,51 +87,34 @@ fn table() -> Vec<Metric> {
         gauge(
             "interface_attached",
             "1 for the way in which the program is attached, all 0 if not",
-            |o| {
-                each(
-                    &o.gauges.interfaces,
-                    "interface",
-                    "mode",
-                    &["native", "generic"],
-                )
-            },
+            |o| each(&o.gauges.interfaces, "interface", "mode", &["native", "generic"]),
         ),
         gauge("table_slots", "Keys that the table can hold at most", |o| {
             one(wide(o.gauges.table_slots))
         }),
-        gauge(
-            "table_live_slots",
-            "Keys in the table whose windows are open",
-            |o| one(wide(o.gauges.table_live)),
-        ),
+        gauge("table_live_slots", "Keys in the table whose windows are open", |o| {
+            one(wide(o.gauges.table_live))
+        }),
         gauge("table", "Memory of the table, addresses included", |o| {
             one(wide(o.gauges.table_bytes))
         })
         .bytes(),
         // The daemon.
-        gauge(
-            "heartbeat_age",
-            "Time since the kernel program last saw the daemon alive",
-            |o| one(o.gauges.heartbeat_age_s),
-        )
-        .seconds(),
-        gauge("uptime", "Time since the daemon started", |o| {
-            one(wide(o.gauges.uptime_s))
+        gauge("heartbeat_age", "Time since the kernel program last saw the daemon alive", |o| {
+            one(o.gauges.heartbeat_age_s)
         })
         .seconds(),
-        gauge(
-            "build_info",
-            "1, labelled with the program's version",
-            |o| info("version", &o.gauges.program_version),
-        ),
+        gauge("uptime", "Time since the daemon started", |o| one(wide(o.gauges.uptime_s)))
+            .seconds(),
+        gauge("build_info", "1, labelled with the program's version", |o| {
+            info("version", &o.gauges.program_version)
+        }),
     ]
 }
 
 impl Collector for Observation {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        table()
-            .iter()
-            .try_for_each(|metric| metric.encode(self, &mut encoder))
+        table().iter().try_for_each(|metric| metric.encode(self, &mut encoder))
     }
 }
 

@@ -26,10 +26,7 @@ pub(crate) fn status() -> Status {
 }
 
 pub(crate) fn counts() -> Counts {
-    let count = |packets| Count {
-        packets,
-        bytes: packets * 60,
-    };
+    let count = |packets| Count { packets, bytes: packets * 60 };
     Counts {
         exits: vec![(Exit::Admitted, count(10)), (Exit::Refused, count(4))],
         faults: vec![(Fault::Malformed, count(1))],
@@ -61,45 +58,30 @@ pub(crate) fn answer(command: Command, status: &Status) {
             let mut top: Top = read(include_str!("../fixtures/top.json"));
             top.rows.truncate(limit);
             if by == TopBy::Prefix {
-                top = Top {
-                    by: "prefix".into(),
-                    live: 0,
-                    rows: Vec::new(),
-                };
+                top = Top { by: "prefix".into(), live: 0, rows: Vec::new() };
             }
             drop(answer.send(Ok(top)));
         }
         Command::PolicyShow(answer) => {
-            let text = PolicyText {
-                version: 7,
-                origin: "p.toml".into(),
-                text: POLICY.into(),
-            };
+            let text = PolicyText { version: 7, origin: "p.toml".into(), text: POLICY.into() };
             drop(answer.send(Ok(text)));
         }
         Command::PolicyApply(text, answer) if text.contains(BAD) => {
-            drop(answer.send(Err(
-                "policy refused: 1 mistake\nrule \"a\": limit: missing".into(),
-            )));
+            drop(answer.send(Err("policy refused: 1 mistake\nrule \"a\": limit: missing".into())));
         }
         Command::PolicyApply(_, answer) => {
-            drop(answer.send(Ok(Applied {
-                version: 8,
-                warnings: vec!["limit is 0".into()],
-            })));
+            drop(answer.send(Ok(Applied { version: 8, warnings: vec!["limit is 0".into()] })));
         }
         Command::Mode(change, answer) if change.rule == "new-connections" => {
             let seen = format!("{} by {}: {}", change.mode, change.owner, change.reason);
-            drop(answer.send(Ok(Applied {
-                version: 7,
-                warnings: vec![seen],
-            })));
+            drop(answer.send(Ok(Applied { version: 7, warnings: vec![seen] })));
         }
         Command::Mode(change, answer) => {
             let rule = change.rule;
-            drop(answer.send(Err(format!(
-                "no rule is called {rule:?}; `limiter status` lists them"
-            ))));
+            drop(
+                answer
+                    .send(Err(format!("no rule is called {rule:?}; `limiter status` lists them"))),
+            );
         }
     }
 }
@@ -132,25 +114,17 @@ impl Daemon {
         let (stop, stopped) = oneshot::channel();
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
+            let runtime =
+                tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let listener = socket::bind(&path, None).unwrap();
                 ready.send(()).unwrap();
                 let shutdown = async { drop(stopped.await) };
-                server::serve(listener, start(status()), shutdown)
-                    .await
-                    .unwrap();
+                server::serve(listener, start(status()), shutdown).await.unwrap();
             });
         });
         is_ready.recv().unwrap();
-        Self {
-            directory,
-            stop: Some(stop),
-            thread: Some(thread),
-        }
+        Self { directory, stop: Some(stop), thread: Some(thread) }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

@@ -10,9 +10,7 @@ pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> Result<T>
     std::thread::scope(|scope| {
         let thread = scope.spawn(move || pin(cpu).map(|()| work()));
         // A panic inside is the caller's own.
-        thread
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 

@@ -18,10 +18,7 @@ impl FrameSocket {
     pub fn open(namespace: &Namespace, interface: &str) -> Result<Self> {
         namespace.run(|| open(interface))?.map_err(|source| {
             Error::system(
-                format!(
-                    "open a packet socket on {interface} in {}",
-                    namespace.name()
-                ),
+                format!("open a packet socket on {interface} in {}", namespace.name()),
                 source,
             )
         })

@@ -28,9 +28,7 @@ impl Namespace {
     /// `purpose` becomes part of the name. Clears away first what dead processes left behind.
     pub fn create(purpose: &str) -> Result<Self> {
         sweep();
-        let namespace = Self {
-            name: unique_name(purpose),
-        };
+        let namespace = Self { name: unique_name(purpose) };
         run(ip(&["netns", "add", &namespace.name]), "")?;
         namespace.run(quiet_defaults)??;
         namespace.ip(&["link set lo up"])?;
@@ -50,9 +48,7 @@ impl Namespace {
         std::thread::scope(|scope| {
             let thread = scope.spawn(move || inside.enter().map(|()| work()));
             // A panic inside is the caller's own.
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
@@ -141,17 +137,11 @@ pub(super) fn run(mut command: Command, input: &str) -> Result<String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Error::Command {
-        command: format!("{line} {}", input.trim()).trim().to_owned(),
-        message,
-    })
+    Err(Error::Command { command: format!("{line} {}", input.trim()).trim().to_owned(), message })
 }
 
 fn feed(command: &mut Command, input: &str) -> std::io::Result<Output> {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         // A child that fails at once closes its input; its own message is the better one.

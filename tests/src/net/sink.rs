@@ -29,9 +29,7 @@ impl UdpSink {
 
     /// Where it listens.
     pub fn address(&self) -> Result<SocketAddr> {
-        self.socket
-            .local_addr()
-            .map_err(|source| Error::system("ask a socket's address", source))
+        self.socket.local_addr().map_err(|source| Error::system("ask a socket's address", source))
     }
 
     /// Packets by source, until none has come for `quiet` (above 0): the kernel hands packets on
@@ -69,11 +67,7 @@ impl UdpSink {
 }
 
 fn bind(address: SocketAddr) -> std::io::Result<UdpSocket> {
-    let socket = Socket::new(
-        Domain::for_address(address),
-        Type::DGRAM,
-        Some(Protocol::UDP),
-    )?;
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     // The plain option is capped by net.core.rmem_max; a packet lost here would look refused.
     rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)?;
     socket.bind(&address.into())?;

@@ -19,10 +19,7 @@ pub fn sweep() {
 
 fn kill_inside(namespace: &str) {
     let pids = run(ip(&["netns", "pids", namespace]), "").unwrap_or_default();
-    for pid in pids
-        .split_whitespace()
-        .filter_map(|word| Pid::from_raw(word.parse().ok()?))
-    {
+    for pid in pids.split_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)) {
         let _ = kill_process(pid, Signal::KILL);
     }
 }

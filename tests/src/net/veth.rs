@@ -45,15 +45,9 @@ pub fn veth_with_queues(one: End<'_>, other: End<'_>, queues: u32) -> Result<()>
 
 impl End<'_> {
     fn bring_up(&self) -> Result<()> {
-        let Self {
-            namespace,
-            interface,
-            addresses,
-        } = *self;
-        let mut commands: Vec<String> = addresses
-            .iter()
-            .map(|address| add_address(address, interface))
-            .collect();
+        let Self { namespace, interface, addresses } = *self;
+        let mut commands: Vec<String> =
+            addresses.iter().map(|address| add_address(address, interface)).collect();
         commands.push(format!("link set {interface} up"));
         let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
         namespace.ip(&commands).map(drop)

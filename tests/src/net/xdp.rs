@@ -41,10 +41,7 @@ fn read(links: &Value) -> Option<Attached> {
         3 => Mode::Offloaded,
         other => Mode::Other(other),
     };
-    Some(Attached {
-        mode,
-        program: xdp.get("prog")?.get("id")?.as_u64()?,
-    })
+    Some(Attached { mode, program: xdp.get("prog")?.get("id")?.as_u64()? })
 }
 
 #[cfg(test)]
@@ -54,13 +51,7 @@ mod tests {
     #[test]
     fn reads_what_ip_prints() {
         let native = serde_json::json!([{"ifname": "a", "xdp": {"mode": 1, "prog": {"id": 42, "jited": 1}}}]);
-        assert_eq!(
-            read(&native),
-            Some(Attached {
-                mode: Mode::Native,
-                program: 42
-            })
-        );
+        assert_eq!(read(&native), Some(Attached { mode: Mode::Native, program: 42 }));
         assert_eq!(read(&serde_json::json!([{"ifname": "a"}])), None);
         assert_eq!(read(&serde_json::json!([])), None);
     }

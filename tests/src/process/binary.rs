@@ -10,9 +10,7 @@ pub fn binary() -> Result<PathBuf> {
     let named = std::env::var_os("LIMITER_BIN").map(PathBuf::from);
     let candidates = named.map_or_else(built_candidates, |path| vec![path]);
     let found = candidates.iter().find(|path| path.is_file());
-    found.cloned().ok_or_else(|| Error::NotBuilt {
-        looked: list(&candidates),
-    })
+    found.cloned().ok_or_else(|| Error::NotBuilt { looked: list(&candidates) })
 }
 
 /// For [`crate::require!`]: skips a test that has no binary to start.
@@ -35,9 +33,5 @@ fn release(target: &Path) -> PathBuf {
 }
 
 fn list(paths: &[PathBuf]) -> String {
-    paths
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect::<Vec<_>>()
-        .join(", ")
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -47,10 +47,7 @@ impl Daemon {
         let mut command = command(home, invocation)?;
         let child = namespace.run(|| command.spawn())?;
         let child = child.map_err(|source| Error::system(format!("start {command:?}"), source))?;
-        let mut daemon = Self {
-            child,
-            log: home.log_path(),
-        };
+        let mut daemon = Self { child, log: home.log_path() };
         daemon.wait_until_ready(&notifications)?;
         Ok(daemon)
     }
@@ -96,10 +93,7 @@ impl Daemon {
             let status =
                 status.map_err(|source| Error::system("look at the daemon's state", source))?;
             if let Some(status) = status {
-                return Err(Error::Ended {
-                    status,
-                    log: said(&self.log),
-                });
+                return Err(Error::Ended { status, log: said(&self.log) });
             }
             if Instant::now() > deadline {
                 return Err(Error::Late {
@@ -126,34 +120,21 @@ impl Drop for Daemon {
 }
 
 fn command(home: &Home, invocation: &Invocation) -> Result<Command> {
-    let log = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(home.log_path());
+    let log = OpenOptions::new().create(true).append(true).open(home.log_path());
     let log = log.map_err(|source| Error::system("open the daemon's log", source))?;
-    let both = log
-        .try_clone()
-        .map_err(|source| Error::system("open the daemon's log", source))?;
+    let both = log.try_clone().map_err(|source| Error::system("open the daemon's log", source))?;
     let mut command = Command::new(&invocation.binary);
     command.arg("run");
     for interface in &invocation.interfaces {
         command.args(["--iface", interface]);
     }
     command.arg("--policy").arg(&invocation.policy);
-    command
-        .arg("--pin-dir")
-        .arg(home.pins())
-        .arg("--socket")
-        .arg(home.socket());
+    command.arg("--pin-dir").arg(home.pins()).arg("--socket").arg(home.socket());
     command.arg("--state-dir").arg(home.state());
-    command.arg("--metrics").arg(
-        invocation
-            .metrics
-            .map_or("off".into(), |address| address.to_string()),
-    );
     command
-        .args(&invocation.extra)
-        .env("NOTIFY_SOCKET", home.notify());
+        .arg("--metrics")
+        .arg(invocation.metrics.map_or("off".into(), |address| address.to_string()));
+    command.args(&invocation.extra).env("NOTIFY_SOCKET", home.notify());
     command.stdin(Stdio::null()).stdout(log).stderr(both);
     // Ctrl-C at a terminal reaches the whole group; only its owner may end this daemon.
     command.process_group(0);
@@ -161,8 +142,6 @@ fn command(home: &Home, invocation: &Invocation) -> Result<Command> {
 }
 
 fn said(log: &Path) -> String {
-    std::fs::read(log).map_or_else(
-        |_| String::new(),
-        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
-    )
+    std::fs::read(log)
+        .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

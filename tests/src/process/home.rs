@@ -26,21 +26,13 @@ impl Home {
     /// works where nobody mounted that, and gives up every pin in one step.
     pub fn create(purpose: &str) -> Result<Self> {
         net::sweep();
-        let home = Self {
-            folder: Path::new(FOLDER).join(unique_name(purpose)),
-        };
+        let home = Self { folder: Path::new(FOLDER).join(unique_name(purpose)) };
         for folder in [home.pins(), home.state()] {
             fs::create_dir_all(&folder)
                 .map_err(|source| Error::system(format!("make {}", folder.display()), source))?;
         }
-        mount(
-            "bpf",
-            home.pins(),
-            "bpf",
-            MountFlags::empty(),
-            None::<&CStr>,
-        )
-        .map_err(|errno| Error::system("mount a BPF file system (needs root)", errno))?;
+        mount("bpf", home.pins(), "bpf", MountFlags::empty(), None::<&CStr>)
+            .map_err(|errno| Error::system("mount a BPF file system (needs root)", errno))?;
         Ok(home)
     }
 
@@ -65,10 +57,8 @@ impl Home {
     /// Everything the daemons of this home wrote, in order.
     #[must_use]
     pub fn log(&self) -> String {
-        fs::read(self.log_path()).map_or_else(
-            |_| String::new(),
-            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
-        )
+        fs::read(self.log_path())
+            .map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     pub(super) fn log_path(&self) -> PathBuf {

@@ -29,16 +29,12 @@ impl Notifications {
     /// Waits a moment for the next message; whether it says that the daemon is ready.
     pub(super) fn ready(&self) -> bool {
         let mut message = [0; 4096];
-        self.socket
-            .recv(&mut message)
-            .is_ok_and(|length| says_ready(&message[..length]))
+        self.socket.recv(&mut message).is_ok_and(|length| says_ready(&message[..length]))
     }
 }
 
 fn says_ready(message: &[u8]) -> bool {
-    message
-        .split(|byte| *byte == b'\n')
-        .any(|line| line == b"READY=1")
+    message.split(|byte| *byte == b'\n').any(|line| line == b"READY=1")
 }
 
 #[cfg(test)]

@@ -25,9 +25,7 @@ pub(super) fn start(
     events: &Sender<Event>,
 ) -> Result<SocketAddr> {
     let listener = listen().context("can't listen for scrapes on 127.0.0.1")?;
-    let address = listener
-        .local_addr()
-        .context("can't ask a socket's address")?;
+    let address = listener.local_addr().context("can't ask a socket's address")?;
     let inside = edge.handle()?;
     crew.start(events.clone(), move |bell, _| {
         // The listener stays where it was made; connections made from here on are inside.
@@ -92,10 +90,7 @@ mod tests {
     fn a_scrape_on_the_host_reaches_the_exporter_inside() {
         require!(root(), tool("ip"));
         let edge = Namespace::create("demo-test").unwrap();
-        let exporter = edge
-            .run(|| TcpListener::bind("127.0.0.1:0"))
-            .unwrap()
-            .unwrap();
+        let exporter = edge.run(|| TcpListener::bind("127.0.0.1:0")).unwrap().unwrap();
         let address = exporter.local_addr().unwrap();
         let (events, _heard) = std::sync::mpsc::channel();
         let mut crew = Crew::default();

@@ -78,11 +78,7 @@ pub(super) struct Ledger {
 impl Ledger {
     /// Traffic starts now.
     pub(super) fn new(started: Moment) -> Self {
-        Self {
-            started,
-            counts: BTreeMap::new(),
-            spoiled: BTreeSet::new(),
-        }
+        Self { started, counts: BTreeMap::new(), spoiled: BTreeSet::new() }
     }
 
     /// A sender sent a packet, or tried a connection.
@@ -106,11 +102,7 @@ impl Ledger {
         let full = |index| covered(index, self.started, now) && !self.spoiled.contains(&index);
         self.counts
             .iter()
-            .map(|(&index, &counts)| Window {
-                index,
-                full: full(index),
-                counts,
-            })
+            .map(|(&index, &counts)| Window { index, full: full(index), counts })
             .collect()
     }
 
@@ -127,11 +119,7 @@ pub(super) mod tests {
     /// A window with (offered, admitted) of the polite client, the flooder and the /24.
     pub(crate) fn window(full: bool, counts: [(u64, u64); 3]) -> Window {
         let counts = counts.map(|(offered, admitted)| Count { offered, admitted });
-        Window {
-            index: 170_000,
-            full,
-            counts,
-        }
+        Window { index: 170_000, full, counts }
     }
 
     #[test]
@@ -143,21 +131,9 @@ pub(super) mod tests {
         ledger.offered(18, Party::Polite);
         let windows = ledger.windows(Moment(18 * LENGTH_MS + 1));
         assert_eq!(windows.len(), 2);
-        assert_eq!(
-            windows[0].of(Party::Flood),
-            Count {
-                offered: 2,
-                admitted: 1
-            }
-        );
+        assert_eq!(windows[0].of(Party::Flood), Count { offered: 2, admitted: 1 });
         assert_eq!(windows[0].of(Party::Flood).refused(), 1);
-        assert_eq!(
-            windows[1].of(Party::Polite),
-            Count {
-                offered: 1,
-                admitted: 0
-            }
-        );
+        assert_eq!(windows[1].of(Party::Polite), Count { offered: 1, admitted: 0 });
         assert_eq!((windows[0].full, windows[1].full), (true, false));
     }
 
@@ -168,11 +144,8 @@ pub(super) mod tests {
             ledger.offered(window, Party::Prefix);
         }
         ledger.spoiled(17);
-        let full: Vec<bool> = ledger
-            .windows(Moment(20 * LENGTH_MS))
-            .iter()
-            .map(|window| window.full)
-            .collect();
+        let full: Vec<bool> =
+            ledger.windows(Moment(20 * LENGTH_MS)).iter().map(|window| window.full).collect();
         assert_eq!(full, [false, false, true]);
     }
 }

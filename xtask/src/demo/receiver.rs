@@ -23,15 +23,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 pub(super) fn start(edge: &Namespace, crew: &mut Crew, events: &Sender<Event>) -> Result<()> {
     let sink = UdpSink::bind(edge, SINK)?;
     sink.set_patience(PATIENCE)?;
-    let service = edge
-        .run(|| listen(SERVICE))?
-        .context("can't start the TCP service")?;
-    crew.start(events.clone(), move |bell, events| {
-        count_packets(&sink, bell, events)
-    });
-    crew.start(events.clone(), move |bell, events| {
-        serve(&service, bell, events)
-    });
+    let service = edge.run(|| listen(SERVICE))?.context("can't start the TCP service")?;
+    crew.start(events.clone(), move |bell, events| count_packets(&sink, bell, events));
+    crew.start(events.clone(), move |bell, events| serve(&service, bell, events));
     Ok(())
 }
 

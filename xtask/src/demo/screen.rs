@@ -26,13 +26,7 @@ impl Screen {
     pub(super) fn new(style: Style) -> Self {
         let out = std::io::stdout();
         let live = out.is_terminal();
-        Self {
-            out,
-            style,
-            live,
-            settled: 0,
-            loose_lines: 0,
-        }
+        Self { out, style, live, settled: 0, loose_lines: 0 }
     }
 
     /// Prints text that stays.
@@ -51,16 +45,10 @@ impl Screen {
         if self.live {
             let running = windows.get(self.settled);
             let running = running.map(|window| block(self.style, window, State::Now));
-            return self.draw(
-                &fixed,
-                &(running.unwrap_or_default() + &footer(self.style, seconds_left)),
-            );
+            return self
+                .draw(&fixed, &(running.unwrap_or_default() + &footer(self.style, seconds_left)));
         }
-        if fixed.is_empty() {
-            Ok(())
-        } else {
-            self.draw(&fixed, "")
-        }
+        if fixed.is_empty() { Ok(()) } else { self.draw(&fixed, "") }
     }
 
     /// Prints all that is left, for good.
@@ -71,15 +59,10 @@ impl Screen {
 
     fn newly_over(&mut self, windows: &[Window], now: Moment) -> String {
         let mut text = String::new();
-        while let Some(window) = windows
-            .get(self.settled)
-            .filter(|window| is_over(window.index, now))
+        while let Some(window) =
+            windows.get(self.settled).filter(|window| is_over(window.index, now))
         {
-            let state = if window.full {
-                State::Judged
-            } else {
-                State::Partial
-            };
+            let state = if window.full { State::Judged } else { State::Partial };
             text += &block(self.style, window, state);
             self.settled += 1;
         }
@@ -91,25 +74,15 @@ impl Screen {
         let text = frame(self.loose_lines, fixed, loose);
         self.loose_lines = loose.lines().count();
         let written = self.out.write_all(text.as_bytes());
-        written
-            .and_then(|()| self.out.flush())
-            .context("can't write to stdout")
+        written.and_then(|()| self.out.flush()).context("can't write to stdout")
     }
 }
 
 /// What takes the place of this many lines.
 fn frame(lines: usize, fixed: &str, loose: &str) -> String {
-    let back = if lines == 0 {
-        String::new()
-    } else {
-        format!("\x1b[{lines}F\x1b[J")
-    };
+    let back = if lines == 0 { String::new() } else { format!("\x1b[{lines}F\x1b[J") };
     // A line that a narrow terminal breaks in two would spoil the count of lines.
-    let loose = if loose.is_empty() {
-        String::new()
-    } else {
-        format!("\x1b[?7l{loose}\x1b[?7h")
-    };
+    let loose = if loose.is_empty() { String::new() } else { format!("\x1b[?7l{loose}\x1b[?7h") };
     back + fixed + &loose
 }
 
@@ -125,10 +98,7 @@ mod tests {
     #[test]
     fn the_running_window_is_drawn_over_line_by_line() {
         assert_eq!(frame(0, "", "one\ntwo\n"), "\x1b[?7lone\ntwo\n\x1b[?7h");
-        assert_eq!(
-            frame(2, "over\n", "next\n"),
-            "\x1b[2F\x1b[Jover\n\x1b[?7lnext\n\x1b[?7h"
-        );
+        assert_eq!(frame(2, "over\n", "next\n"), "\x1b[2F\x1b[Jover\n\x1b[?7lnext\n\x1b[?7h");
         assert_eq!(frame(2, "the end\n", ""), "\x1b[2F\x1b[Jthe end\n");
     }
 }

@@ -43,16 +43,8 @@ impl Stage {
         let edge = Namespace::create("demo")?;
         let outside = Namespace::create("demo")?;
         veth(
-            End {
-                namespace: &edge,
-                interface: INTERFACE,
-                addresses: &["198.18.0.1/30"],
-            },
-            End {
-                namespace: &outside,
-                interface: "world0",
-                addresses: &["198.18.0.2/30"],
-            },
+            End { namespace: &edge, interface: INTERFACE, addresses: &["198.18.0.1/30"] },
+            End { namespace: &outside, interface: "world0", addresses: &["198.18.0.2/30"] },
         )?;
         edge.ip(&["route add default via 198.18.0.2"])?;
         // Whole networks as local addresses: each party can bind to its own without adding hundreds.
@@ -61,11 +53,7 @@ impl Stage {
             "route add local 198.51.100.0/24 dev lo",
             "route add local 203.0.113.0/24 dev lo",
         ])?;
-        Ok(Self {
-            limiter: None,
-            outside,
-            edge,
-        })
+        Ok(Self { limiter: None, outside, edge })
     }
 
     /// Starts the real daemon at the edge, and sees for itself that the program is on the interface.
@@ -80,11 +68,7 @@ impl Stage {
         };
         let daemon = Daemon::start(&self.edge, &home, &invocation)?;
         let program = self.program()?;
-        self.limiter = Some(Limiter {
-            daemon,
-            home,
-            program,
-        });
+        self.limiter = Some(Limiter { daemon, home, program });
         Ok(())
     }
 
@@ -95,10 +79,7 @@ impl Stage {
             return Ok(());
         };
         if !limiter.daemon.is_running() {
-            bail!(
-                "the daemon ended by itself; it said:\n{}",
-                limiter.home.log()
-            );
+            bail!("the daemon ended by itself; it said:\n{}", limiter.home.log());
         }
         if on_interface != Some(limiter.program) {
             bail!("another program took the place of limiter's on {INTERFACE}");

@@ -31,10 +31,6 @@ impl Style {
     }
 
     pub(super) fn paint(self, ink: Ink, text: &str) -> String {
-        if self.colored {
-            format!("\x1b[{}m{text}\x1b[0m", ink as u8)
-        } else {
-            text.into()
-        }
+        if self.colored { format!("\x1b[{}m{text}\x1b[0m", ink as u8) } else { text.into() }
     }
 }

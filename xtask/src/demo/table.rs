@@ -11,22 +11,15 @@ const BAR: u64 = 16;
 pub(super) fn stage(style: Style, metrics_url: Option<&str>) -> String {
     let limits =
         format!("{SOURCE_LIMIT} per 10 s from a source, {PREFIX_LIMIT} per 10 s from a /24");
-    let title = style.paint(
-        Ink::Bold,
-        "limiter: real packets through the real XDP program",
-    );
+    let title = style.paint(Ink::Bold, "limiter: real packets through the real XDP program");
     let (box_, metrics) = match metrics_url {
         Some(url) => (
             "▶ limiter ─▶ host",
             format!("metrics, while this runs: {}", style.paint(Ink::Bold, url)),
         ),
-        None => (
-            "▶ host",
-            style.paint(
-                Ink::Red,
-                "limiter is off: this is what it is there to prevent",
-            ),
-        ),
+        None => {
+            ("▶ host", style.paint(Ink::Red, "limiter is off: this is what it is there to prevent"))
+        }
     };
     format!(
         "\n  {title}\n  {limits}: TCP SYN and UDP\n\n\
@@ -59,32 +52,18 @@ pub(super) fn block(style: Style, window: &Window, state: State) -> String {
         State::Judged if faults(window).is_empty() => (Ink::Green, "✔ held"),
         State::Judged => (Ink::Red, "✘ failed"),
     };
-    let left = [
-        (Ink::Bold, clock_time(window.index)),
-        (ink, word.into()),
-        (Ink::Dim, String::new()),
-    ];
-    let rows = Party::ALL
-        .into_iter()
-        .zip(left)
-        .map(|(party, (ink, left))| {
-            format!(
-                "  {}  {}\n",
-                style.paint(ink, &format!("{left:<8}")),
-                row(style, window, party)
-            )
-        });
+    let left =
+        [(Ink::Bold, clock_time(window.index)), (ink, word.into()), (Ink::Dim, String::new())];
+    let rows = Party::ALL.into_iter().zip(left).map(|(party, (ink, left))| {
+        format!("  {}  {}\n", style.paint(ink, &format!("{left:<8}")), row(style, window, party))
+    });
     rows.collect::<String>() + "\n"
 }
 
 fn row(style: Style, window: &Window, party: Party) -> String {
     let (count, limit) = (window.of(party), party.limit());
     let refused = format!("{:>9}", grouped(count.refused()));
-    let refused = if count.refused() > 0 {
-        style.paint(Ink::Red, &refused)
-    } else {
-        refused
-    };
+    let refused = if count.refused() > 0 { style.paint(Ink::Red, &refused) } else { refused };
     format!(
         "{:<13}{:>9}{:>10}{refused}{limit:>7}  {}",
         name(party),
@@ -107,31 +86,18 @@ fn bar(style: Style, admitted: u64, limit: u64) -> String {
 
 /// The line under the running window.
 pub(super) fn footer(style: Style, seconds_left: u64) -> String {
-    style.paint(
-        Ink::Dim,
-        &format!("  {seconds_left} s left; Ctrl-C ends it early and cleans up"),
-    ) + "\n"
+    style.paint(Ink::Dim, &format!("  {seconds_left} s left; Ctrl-C ends it early and cleans up"))
+        + "\n"
 }
 
 /// The verdict in words.
 pub(super) fn closing(style: Style, verdict: &Verdict) -> String {
-    let (ink, mark) = if verdict.ok {
-        (Ink::Green, "✔")
-    } else {
-        (Ink::Red, "✘")
-    };
-    let lines: Vec<String> = verdict
-        .sentences
-        .iter()
-        .flat_map(|sentence| wrapped(sentence))
-        .collect();
+    let (ink, mark) = if verdict.ok { (Ink::Green, "✔") } else { (Ink::Red, "✘") };
+    let lines: Vec<String> =
+        verdict.sentences.iter().flat_map(|sentence| wrapped(sentence)).collect();
     let mut text = String::new();
     for (number, line) in lines.iter().enumerate() {
-        let mark = if number == 0 {
-            style.paint(ink, mark)
-        } else {
-            " ".into()
-        };
+        let mark = if number == 0 { style.paint(ink, mark) } else { " ".into() };
         text += &format!("  {mark} {line}\n");
     }
     text + "\n"
@@ -141,9 +107,8 @@ pub(super) fn closing(style: Style, verdict: &Verdict) -> String {
 fn wrapped(sentence: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in sentence.split_whitespace() {
-        let fits = lines
-            .last()
-            .is_some_and(|line| line.chars().count() + 1 + word.chars().count() <= 75);
+        let fits =
+            lines.last().is_some_and(|line| line.chars().count() + 1 + word.chars().count() <= 75);
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
             Some(line) if fits => *line += &format!(" {word}"),
@@ -169,21 +134,13 @@ mod tests {
             "            flooding /24     1,000       200      800    200  ████████████████",
             "",
         ];
-        assert_eq!(
-            block(PLAIN, &shown, State::Judged)
-                .lines()
-                .collect::<Vec<_>>(),
-            expected
-        );
+        assert_eq!(block(PLAIN, &shown, State::Judged).lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn everything_fits_a_terminal_of_80_columns() {
         let wide = window(true, [(9_999, 9_999), (99_999, 99_999), (99_999, 99_999)]);
-        let verdict = Verdict {
-            ok: false,
-            sentences: faults(&wide),
-        };
+        let verdict = Verdict { ok: false, sentences: faults(&wide) };
         let url = Some("http://127.0.0.1:65535/metrics");
         let all = stage(PLAIN, url)
             + &block(PLAIN, &wide, State::Judged)

@@ -33,9 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(800);
 
 /// The present moment by the clock that limiter's windows follow.
 pub(super) fn now() -> Moment {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Moment(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -55,14 +53,10 @@ pub(super) fn start(outside: &Namespace, crew: &mut Crew, events: &Sender<Event>
         })
     });
     crew.start(events.clone(), move |bell, events| {
-        offer(Party::Flood, FLOOD_OFFER, bell, events, |window, turn| {
-            send(&flood, window, turn)
-        })
+        offer(Party::Flood, FLOOD_OFFER, bell, events, |window, turn| send(&flood, window, turn))
     });
     crew.start(events.clone(), move |bell, events| {
-        offer(Party::Prefix, PREFIX_OFFER, bell, events, |window, turn| {
-            send(&prefix, window, turn)
-        })
+        offer(Party::Prefix, PREFIX_OFFER, bell, events, |window, turn| send(&prefix, window, turn))
     });
     Ok(())
 }
@@ -102,9 +96,7 @@ fn sockets(outside: &Namespace, sources: &[Ipv4Addr]) -> Result<Vec<UdpSocket>> 
             .map(|source| UdpSocket::bind((*source, 0)))
             .collect::<std::io::Result<Vec<_>>>()
     };
-    outside
-        .run(bind)?
-        .context("can't bind the senders' sockets")
+    outside.run(bind)?.context("can't bind the senders' sockets")
 }
 
 fn send(sources: &[UdpSocket], window: u64, turn: u64) -> Result<()> {
@@ -128,7 +120,5 @@ fn visit(window: u64) -> std::io::Result<()> {
     socket.set_read_timeout(Some(PATIENCE))?;
     let mut stream = TcpStream::from(socket);
     writeln!(stream, "{window}")?;
-    BufReader::new(stream)
-        .read_line(&mut String::new())
-        .map(drop)
+    BufReader::new(stream).read_line(&mut String::new()).map(drop)
 }

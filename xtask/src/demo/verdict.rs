@@ -23,22 +23,13 @@ pub(super) fn judge(windows: &[Window]) -> Verdict {
     if full.is_empty() {
         let sentence = "No window was seen from its start to its end: let it run for at least 20 \
                         seconds, on a machine that isn't overloaded.";
-        return Verdict {
-            ok: false,
-            sentences: vec![sentence.into()],
-        };
+        return Verdict { ok: false, sentences: vec![sentence.into()] };
     }
     let faults: Vec<String> = full.iter().flat_map(|window| faults(window)).collect();
     if faults.is_empty() {
-        return Verdict {
-            ok: true,
-            sentences: praise(&full),
-        };
+        return Verdict { ok: true, sentences: praise(&full) };
     }
-    Verdict {
-        ok: false,
-        sentences: faults,
-    }
+    Verdict { ok: false, sentences: faults }
 }
 
 /// Each thing that went wrong in a window.
@@ -49,11 +40,7 @@ pub(super) fn faults(window: &Window) -> Vec<String> {
         limit_fault(window, Party::Flood),
         limit_fault(window, Party::Prefix),
     ];
-    found
-        .into_iter()
-        .flatten()
-        .map(|fault| format!("{at}: {fault}"))
-        .collect()
+    found.into_iter().flatten().map(|fault| format!("{at}: {fault}")).collect()
 }
 
 fn polite_fault(window: &Window) -> Option<String> {
@@ -80,16 +67,10 @@ fn limit_fault(window: &Window, party: Party) -> Option<String> {
         ));
     }
     if count.admitted > limit {
-        return Some(format!(
-            "{} packets of the {who} got through, {limit} may.",
-            count.admitted
-        ));
+        return Some(format!("{} packets of the {who} got through, {limit} may.", count.admitted));
     }
     if count.admitted * 100 < limit * LEAST_PERCENT {
-        return Some(format!(
-            "the {who} got only {} of the {limit} it may have.",
-            count.admitted
-        ));
+        return Some(format!("the {who} got only {} of the {limit} it may have.", count.admitted));
     }
     None
 }
@@ -128,12 +109,7 @@ pub(super) fn name(party: Party) -> &'static str {
 /// The start of a window as a time of day, UTC.
 pub(super) fn clock_time(window: u64) -> String {
     let seconds = window * LENGTH_MS / 1_000 % 86_400;
-    format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
 /// A number with commas: 12,345.
@@ -184,11 +160,7 @@ mod tests {
 
     #[test]
     fn good_windows_are_praised_with_their_sums() {
-        let verdict = judge(&[
-            window(false, [(1, 0); 3]),
-            window(true, GOOD),
-            window(true, GOOD),
-        ]);
+        let verdict = judge(&[window(false, [(1, 0); 3]), window(true, GOOD), window(true, GOOD)]);
         assert!(verdict.ok, "a window that isn't full isn't judged");
         assert_eq!(
             verdict.sentences,
@@ -241,21 +213,14 @@ mod tests {
     #[test]
     fn json_has_the_documented_shape() {
         let windows = [window(true, GOOD)];
-        let value = as_json(
-            &judge(&windows),
-            &windows,
-            Some("http://127.0.0.1:9184/metrics"),
-        );
+        let value = as_json(&judge(&windows), &windows, Some("http://127.0.0.1:9184/metrics"));
         let expected = r#"{"limit":{"prefix":200,"source":20},"metrics_url":"http://127.0.0.1:9184/metrics","ok":true,"window_s":10,"windows":[{"flood":{"admitted":20,"offered":2000},"full":true,"index":170000,"polite":{"admitted":10,"offered":10},"prefix":{"admitted":200,"offered":1000}}]}"#;
         assert_eq!(value, serde_json::from_str::<Value>(expected).unwrap());
     }
 
     #[test]
     fn numbers_and_times_read_well() {
-        assert_eq!(
-            [0, 999, 1_000, 1_234_567].map(grouped),
-            ["0", "999", "1,000", "1,234,567"]
-        );
+        assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(clock_time(8_640 * 20_000 + 366), "01:01:00");
     }
 }

@@ -48,10 +48,7 @@ pub(super) fn is_over(window: u64, now: Moment) -> bool {
 /// The busy stretch of a window: its first moment and the first one after it.
 fn busy_stretch(window: u64) -> (Moment, Moment) {
     let start = window * LENGTH_MS;
-    (
-        Moment(start + QUIET_MS),
-        Moment(start + LENGTH_MS - QUIET_MS),
-    )
+    (Moment(start + QUIET_MS), Moment(start + LENGTH_MS - QUIET_MS))
 }
 
 /// Whether traffic that ran from `started` to `ended` filled this window from its start to its end.
@@ -73,23 +70,11 @@ mod tests {
             [0, 299, 300, 305, 5_000, 9_699, 9_999].map(|into| due(into, 2_000)),
             [0, 0, 1, 2, 1_001, 2_000, 2_000]
         );
-        assert_eq!(
-            [299, 300, 1_239, 1_240, 8_760].map(|into| due(into, 10)),
-            [0, 1, 1, 2, 10]
-        );
-        for (into, busy) in [
-            (0, false),
-            (299, false),
-            (300, true),
-            (9_699, true),
-            (9_700, false),
-            (9_999, false),
-        ] {
-            assert_eq!(
-                Moment(START + into).is_busy(),
-                busy,
-                "{into} ms into the window"
-            );
+        assert_eq!([299, 300, 1_239, 1_240, 8_760].map(|into| due(into, 10)), [0, 1, 1, 2, 10]);
+        for (into, busy) in
+            [(0, false), (299, false), (300, true), (9_699, true), (9_700, false), (9_999, false)]
+        {
+            assert_eq!(Moment(START + into).is_busy(), busy, "{into} ms into the window");
         }
     }
 

@@ -67,13 +67,7 @@ struct Apt {
 impl Apt {
     fn new(state: PathBuf, archive: &str, suite: &str) -> Result<Self> {
         let _ = fs::remove_dir_all(&state);
-        for inner in [
-            "lists/partial",
-            "cache/archives/partial",
-            "empty",
-            "packages",
-            "root",
-        ] {
+        for inner in ["lists/partial", "cache/archives/partial", "empty", "packages", "root"] {
             fs::create_dir_all(state.join(inner))
                 .with_context(|| format!("cannot make {}", state.display()))?;
         }
@@ -109,18 +103,10 @@ impl Apt {
         capture(self.command("apt-get").args(["-qq", "update"]))?;
         let mut depends = self.command("apt-cache");
         depends.args(["depends", "--recurse", "--no-recommends", "--no-suggests"]);
-        depends.args([
-            "--no-conflicts",
-            "--no-breaks",
-            "--no-replaces",
-            "--no-enhances",
-        ]);
+        depends.args(["--no-conflicts", "--no-breaks", "--no-replaces", "--no-enhances"]);
         let listed = capture(depends.arg(META_PACKAGE))?;
-        let mut packages: Vec<_> = listed
-            .lines()
-            .filter(|name| is_kernel_package(name))
-            .map(str::to_owned)
-            .collect();
+        let mut packages: Vec<_> =
+            listed.lines().filter(|name| is_kernel_package(name)).map(str::to_owned).collect();
         packages.sort_unstable();
         packages.dedup();
         if packages.is_empty() {
@@ -132,18 +118,10 @@ impl Apt {
     fn download(&self, packages: &[String]) -> Result<PathBuf> {
         let folder = self.state.join("packages");
         let mut download = self.command("apt-get");
-        capture(
-            download
-                .args(["-qq", "download"])
-                .args(packages)
-                .current_dir(&folder),
-        )?;
+        capture(download.args(["-qq", "download"]).args(packages).current_dir(&folder))?;
         let root = self.state.join("root");
         for package in fs::read_dir(&folder)? {
-            run(Command::new("dpkg-deb")
-                .arg("-x")
-                .arg(package?.path())
-                .arg(&root))?;
+            run(Command::new("dpkg-deb").arg("-x").arg(package?.path()).arg(&root))?;
         }
         Ok(root)
     }
@@ -169,10 +147,7 @@ fn site(archive: &str) -> Result<String> {
 fn find_site(sites: &str, archive: &str) -> Option<String> {
     let ending = |name: &str| {
         let ending = format!("/{name}");
-        sites
-            .lines()
-            .map(|site| site.trim_end_matches('/'))
-            .find_map(|s| s.strip_suffix(&ending))
+        sites.lines().map(|site| site.trim_end_matches('/')).find_map(|s| s.strip_suffix(&ending))
     };
     // Mirrors keep their archives side by side.
     let base = ending(archive).or_else(|| ending("debian"))?;
@@ -181,9 +156,7 @@ fn find_site(sites: &str, archive: &str) -> Option<String> {
 
 /// Image and modules were one package up to 6.x and are several since.
 fn is_kernel_package(name: &str) -> bool {
-    let Some((kind, version)) = name
-        .strip_prefix("linux-")
-        .and_then(|rest| rest.split_once('-'))
+    let Some((kind, version)) = name.strip_prefix("linux-").and_then(|rest| rest.split_once('-'))
     else {
         return false;
     };
@@ -208,23 +181,14 @@ fn keep(unpacked: &Path, folder: &Path) -> Result<()> {
 fn keep_modules(base: &Path, release: &str, folder: &Path) -> Result<()> {
     run(tool("depmod").arg("-b").arg(base).arg(release))?;
     let mut order = tool("modprobe");
-    order
-        .arg("-d")
-        .arg(base)
-        .args(["-S", release, "--show-depends", "-a"])
-        .args(WANTED_MODULES);
+    order.arg("-d").arg(base).args(["-S", release, "--show-depends", "-a"]).args(WANTED_MODULES);
     let order = capture(&mut order)?;
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder)?;
-    let files = order
-        .lines()
-        .filter_map(|line| line.strip_prefix("insmod "));
+    let files = order.lines().filter_map(|line| line.strip_prefix("insmod "));
     for (place, file) in files.enumerate() {
         let file = file.trim();
-        let name = Path::new(file)
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy();
+        let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
         let name = name.split(".ko").next().unwrap_or_default();
         unpack_module(file, &folder.join(format!("{place:02}-{name}.ko")))?;
     }
@@ -232,33 +196,22 @@ fn keep_modules(base: &Path, release: &str, folder: &Path) -> Result<()> {
 }
 
 fn unpack_module(from: &str, to: &Path) -> Result<()> {
-    let unpack = match Path::new(from)
-        .extension()
-        .and_then(|ending| ending.to_str())
-    {
+    let unpack = match Path::new(from).extension().and_then(|ending| ending.to_str()) {
         Some("xz") => "xz",
         Some("zst") => "zstd",
         _ => {
-            return fs::copy(from, to)
-                .map(drop)
-                .with_context(|| format!("cannot copy {from}"));
+            return fs::copy(from, to).map(drop).with_context(|| format!("cannot copy {from}"));
         }
     };
     let mut command = tool(unpack);
-    command
-        .args(["-q", "-d", "-c", from])
-        .stdout(File::create(to)?);
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {unpack}"))?;
+    command.args(["-q", "-d", "-c", from]).stdout(File::create(to)?);
+    let status = command.status().with_context(|| format!("cannot run {unpack}"))?;
     check(&command, status)
 }
 
 fn only_entry(folder: &Path) -> Result<String> {
     let mut entries = fs::read_dir(folder)?;
-    let entry = entries
-        .next()
-        .with_context(|| format!("{} is empty", folder.display()))??;
+    let entry = entries.next().with_context(|| format!("{} is empty", folder.display()))??;
     Ok(entry.file_name().to_string_lossy().into_owned())
 }
 
@@ -267,14 +220,10 @@ fn find_image(folder: &Path) -> Option<PathBuf> {
     let named = entries.iter().find(|entry| {
         entry.file_name().to_string_lossy().starts_with("vmlinuz") && entry.path().is_file()
     });
-    let folders = entries
-        .iter()
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    named.map(fs::DirEntry::path).or_else(|| {
-        folders
-            .map(fs::DirEntry::path)
-            .find_map(|path| find_image(&path))
-    })
+    let folders = entries.iter().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    named
+        .map(fs::DirEntry::path)
+        .or_else(|| folders.map(fs::DirEntry::path).find_map(|path| find_image(&path)))
 }
 
 #[cfg(test)]
@@ -283,17 +232,10 @@ mod tests {
 
     #[test]
     fn kernel_packages_are_told_from_others() {
-        for name in [
-            "linux-image-6.1.0-42-cloud-amd64",
-            "linux-modules-7.2.3+deb14-cloud-amd64",
-        ] {
+        for name in ["linux-image-6.1.0-42-cloud-amd64", "linux-modules-7.2.3+deb14-cloud-amd64"] {
             assert!(is_kernel_package(name), "{name}");
         }
-        for name in [
-            "linux-image-cloud-amd64",
-            "  Depends: linux-image-6.1.0-42-amd64",
-            "kmod",
-        ] {
+        for name in ["linux-image-cloud-amd64", "  Depends: linux-image-6.1.0-42-amd64", "kmod"] {
             assert!(!is_kernel_package(name), "{name}");
         }
     }
@@ -303,14 +245,8 @@ mod tests {
         let both = "http://one.example/debian\nhttp://two.example/debian-security/\n";
         let one = "http://one.example/mirror/debian\n";
         let found = |sites, archive| find_site(sites, archive).unwrap();
-        assert_eq!(
-            found(both, "debian-security"),
-            "http://two.example/debian-security"
-        );
-        assert_eq!(
-            found(one, "debian-security"),
-            "http://one.example/mirror/debian-security"
-        );
+        assert_eq!(found(both, "debian-security"), "http://two.example/debian-security");
+        assert_eq!(found(one, "debian-security"), "http://one.example/mirror/debian-security");
         assert_eq!(found(one, "debian"), "http://one.example/mirror/debian");
         assert_eq!(find_site("http://other.example/ubuntu\n", "debian"), None);
     }

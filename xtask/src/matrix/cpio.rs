@@ -37,23 +37,8 @@ impl Archive {
         self.bytes.extend_from_slice(b"070701");
         // inode, mode, uid, gid, links, mtime, size, device ×2, special device ×2, name, checksum
         let (inode, size) = (self.entries as usize, content.len());
-        for field in [
-            inode,
-            mode as usize,
-            0,
-            0,
-            links,
-            0,
-            size,
-            0,
-            0,
-            0,
-            0,
-            name_size,
-            0,
-        ] {
-            self.bytes
-                .extend_from_slice(format!("{field:08x}").as_bytes());
+        for field in [inode, mode as usize, 0, 0, links, 0, size, 0, 0, 0, 0, name_size, 0] {
+            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
         }
         self.bytes.extend_from_slice(path.as_bytes());
         self.bytes.push(0);

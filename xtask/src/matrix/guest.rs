@@ -69,10 +69,7 @@ pub(super) fn initramfs(folder: &Path, tests: &Path) -> Result<()> {
     for entry in fs::read_dir(folder.join(MODULES)).context("no modules")? {
         let entry = entry?;
         let name = entry.file_name();
-        archive.file(
-            &format!("{MODULES}/{}", name.to_string_lossy()),
-            &read(&entry.path())?,
-        );
+        archive.file(&format!("{MODULES}/{}", name.to_string_lossy()), &read(&entry.path())?);
     }
     let path = folder.join(INITRAMFS);
     fs::write(&path, archive.finish()).with_context(|| format!("cannot write {}", path.display()))

@@ -32,35 +32,18 @@ pub(super) fn boot(folder: &Path) -> Result<Run> {
     let _ = fs::remove_file(&verdict);
     let output = File::create(&console).context("cannot write the guest's console")?;
     let mut qemu = qemu(folder, &verdict);
-    qemu.stdin(Stdio::null())
-        .stderr(output.try_clone()?)
-        .stdout(output);
+    qemu.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
     let child = qemu.spawn().context("cannot start qemu")?;
     wait(child)?;
-    Ok(Run {
-        status: read(&verdict).lines().find_map(status),
-        console: read(&console),
-    })
+    Ok(Run { status: read(&verdict).lines().find_map(status), console: read(&console) })
 }
 
 fn qemu(folder: &Path, verdict: &Path) -> Command {
     let mut qemu = tool("qemu-system-x86_64");
-    qemu.args([
-        "-accel", "tcg", "-cpu", "max", "-M", "pc", "-m", "1024", "-smp", "2",
-    ]);
-    qemu.args([
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-    ]);
-    qemu.args(["-serial", "stdio", "-serial"])
-        .arg(format!("file:{}", verdict.display()));
-    qemu.arg("-kernel")
-        .arg(folder.join(IMAGE))
-        .arg("-initrd")
-        .arg(folder.join(INITRAMFS));
+    qemu.args(["-accel", "tcg", "-cpu", "max", "-M", "pc", "-m", "1024", "-smp", "2"]);
+    qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    qemu.args(["-serial", "stdio", "-serial"]).arg(format!("file:{}", verdict.display()));
+    qemu.arg("-kernel").arg(folder.join(IMAGE)).arg("-initrd").arg(folder.join(INITRAMFS));
     qemu.args(["-append", "console=ttyS0 panic=-1 quiet"]);
     qemu
 }
@@ -84,7 +67,5 @@ fn status(line: &str) -> Option<u8> {
 }
 
 fn read(path: &Path) -> String {
-    fs::read(path)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
+    fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

@@ -18,11 +18,7 @@ impl Source {
     pub(crate) fn new(path: &str, text: &str) -> Self {
         let code = without_tests(&without_comments_and_strings(text));
         let lines = code.lines().filter(|line| !line.trim().is_empty()).count();
-        Self {
-            path: path.to_owned(),
-            lines,
-            code: format!("{code}\n{}", imports(&code)),
-        }
+        Self { path: path.to_owned(), lines, code: format!("{code}\n{}", imports(&code)) }
     }
 
     /// Whether the code has the word, not as a part of a longer one.
@@ -103,9 +99,7 @@ fn literal(text: &str) -> usize {
         if raw[hashes..].starts_with('"') {
             let end = format!("\"{}", "#".repeat(hashes));
             let body = hashes + 2;
-            return text[body..]
-                .find(&end)
-                .map_or(text.len(), |at| body + at + end.len());
+            return text[body..].find(&end).map_or(text.len(), |at| body + at + end.len());
         }
     }
     match text.chars().next() {
@@ -225,9 +219,6 @@ mod tests {
     #[test]
     fn grouped_imports_are_written_out() {
         let found = imports("pub use a::{b, c::{self, d}};\nuse e as f;");
-        assert_eq!(
-            found.lines().collect::<Vec<_>>(),
-            ["a::b", "a::c::self", "a::c::d", "e as f"]
-        );
+        assert_eq!(found.lines().collect::<Vec<_>>(), ["a::b", "a::c::self", "a::c::d", "e as f"]);
     }
 }

@@ -35,20 +35,9 @@ pub(super) fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
 /// An IPv4 packet with `words` × 4 bytes of options and the 16 bits of flags and fragment offset.
 pub(super) fn ipv4_with(protocol: u8, words: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let options = vec![1; usize::from(words) * 4];
-    let length = u16::try_from(20 + options.len() + payload.len())
-        .unwrap()
-        .to_be_bytes();
+    let length = u16::try_from(20 + options.len() + payload.len()).unwrap().to_be_bytes();
     let fragment = fragment.to_be_bytes();
-    let mut bytes = vec![
-        0x45 + words,
-        0,
-        length[0],
-        length[1],
-        0,
-        7,
-        fragment[0],
-        fragment[1],
-    ];
+    let mut bytes = vec![0x45 + words, 0, length[0], length[1], 0, 7, fragment[0], fragment[1]];
     bytes.extend([64, protocol, 0, 0]);
     bytes.extend(SOURCE4);
     bytes.extend([198, 51, 100, 2]);
@@ -93,9 +82,7 @@ pub(super) fn fragment(next: u8, offset: u16, more: bool) -> Vec<u8> {
 /// A TCP header without options.
 pub(super) fn tcp(port: u16, flags: u8) -> Vec<u8> {
     let port = port.to_be_bytes();
-    let mut bytes = vec![
-        0x9c, 0x40, port[0], port[1], 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags,
-    ];
+    let mut bytes = vec![0x9c, 0x40, port[0], port[1], 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags];
     bytes.extend([0x20, 0, 0, 0, 0, 0]);
     bytes
 }

@@ -15,45 +15,20 @@ use crate::parse::parse;
 
 /// Frames of every shape, each valid to its end.
 fn whole_frames() -> Vec<Vec<u8>> {
-    let chain = [
-        extension(60, 2),
-        authentication(43, 4),
-        extension(44, 0),
-        fragment(6, 0, true),
-    ];
-    let longest = [
-        vec![extension(60, 255); 5].concat(),
-        extension(17, 255),
-        udp(53),
-    ];
+    let chain = [extension(60, 2), authentication(43, 4), extension(44, 0), fragment(6, 0, true)];
+    let longest = [vec![extension(60, 255); 5].concat(), extension(17, 255), udp(53)];
     vec![
         [ethernet(0x0806), vec![1; 28]].concat(),
         [ethernet(0x0800), ipv4(6, &tcp(80, SYN))].concat(),
         [ethernet(0x0800), ipv4_with(17, 10, 0, &udp(53))].concat(),
         [ethernet(0x0800), ipv4_with(47, 2, 0, &[7; 9])].concat(),
-        [
-            tagged(&[0x88a8, 0x8100, 0x8100, 0x8100], 0x0800),
-            ipv4(132, &[9; 40]),
-        ]
-        .concat(),
+        [tagged(&[0x88a8, 0x8100, 0x8100, 0x8100], 0x0800), ipv4(132, &[9; 40])].concat(),
         [ethernet(0x0800), ipv4_with(6, 1, 0x2005, &tcp(80, SYN))].concat(),
         [ethernet(0x86dd), ipv6(17, &udp(53))].concat(),
-        [
-            tagged(&[0x8100], 0x86dd),
-            ipv6(0, &[&chain.concat(), &*tcp(80, SYN)].concat()),
-        ]
-        .concat(),
+        [tagged(&[0x8100], 0x86dd), ipv6(0, &[&chain.concat(), &*tcp(80, SYN)].concat())].concat(),
         [ethernet(0x86dd), ipv6(60, &longest.concat())].concat(),
-        [
-            ethernet(0x86dd),
-            ipv6_from(LINK_LOCAL, 255, 58, &icmpv6(135)),
-        ]
-        .concat(),
-        [
-            ethernet(0x86dd),
-            ipv6(60, &vec![extension(60, 0); 9].concat()),
-        ]
-        .concat(),
+        [ethernet(0x86dd), ipv6_from(LINK_LOCAL, 255, 58, &icmpv6(135))].concat(),
+        [ethernet(0x86dd), ipv6(60, &vec![extension(60, 0); 9].concat())].concat(),
     ]
 }
 
@@ -82,11 +57,7 @@ fn a_cut_frame_is_cut_off_or_read_as_the_whole() {
 
 #[test]
 fn the_address_is_known_as_soon_as_the_ip_header_is_whole() {
-    let frame = [
-        ethernet(0x86dd),
-        ipv6(60, &[extension(6, 1), tcp(80, SYN)].concat()),
-    ]
-    .concat();
+    let frame = [ethernet(0x86dd), ipv6(60, &[extension(6, 1), tcp(80, SYN)].concat())].concat();
     for end in 0..frame.len() {
         let address = match parse(&frame[..end]) {
             Parsed::Fault(_, packet) => packet.map(|packet| packet.source),
@@ -105,11 +76,7 @@ struct Recorder<'a> {
 
 impl<'a> Recorder<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            farthest: Cell::new(0),
-            reads: Cell::new(0),
-        }
+        Self { bytes, farthest: Cell::new(0), reads: Cell::new(0) }
     }
 }
 
@@ -123,12 +90,7 @@ impl Frame for Recorder<'_> {
 
 #[test]
 fn the_longest_chain_stays_within_reach_of_the_verifier() {
-    let headers = [
-        vec![extension(60, 255); 5].concat(),
-        extension(6, 255),
-        tcp(80, SYN),
-    ]
-    .concat();
+    let headers = [vec![extension(60, 255); 5].concat(), extension(6, 255), tcp(80, SYN)].concat();
     let frame = [tagged(&[0x8100; 4], 0x86dd), ipv6(60, &headers)].concat();
     let recorder = Recorder::new(&frame);
     assert!(matches!(parse(&recorder), Parsed::Packet(_)));

@@ -23,12 +23,7 @@ fn by_etherparse(frame: &[u8]) -> (Address, Protocol, bool, Option<u16>) {
         Some(TransportSlice::Udp(udp)) => Some(udp.destination_port()),
         _ => None,
     };
-    (
-        address,
-        Protocol::new(payload.ip_number.0),
-        payload.fragmented,
-        port,
-    )
+    (address, Protocol::new(payload.ip_number.0), payload.fragmented, port)
 }
 
 fn by_us(frame: &[u8]) -> Packet {
@@ -43,10 +38,7 @@ fn transport() -> impl Strategy<Value = (u8, Vec<u8>)> {
     prop_oneof![
         (any::<u16>(), any::<u8>()).prop_map(|(port, flags)| (6, tcp(port, flags))),
         any::<u16>().prop_map(|port| (17, udp(port))),
-        (
-            select(&[1, 2, 47, 50, 58, 59, 103, 200][..]),
-            vec(any::<u8>(), 8..40)
-        ),
+        (select(&[1, 2, 47, 50, 58, 59, 103, 200][..]), vec(any::<u8>(), 8..40)),
     ]
 }
 
@@ -58,20 +50,13 @@ fn tags() -> impl Strategy<Value = Vec<u16>> {
 fn ipv4_frame() -> impl Strategy<Value = Vec<u8>> {
     let field = prop_oneof![Just(0), Just(0x4000), Just(0x2000), 1..0x4000_u16];
     (tags(), 0..=10_u8, field, transport()).prop_map(|(tags, words, field, (protocol, payload))| {
-        [
-            tagged(&tags, 0x0800),
-            ipv4_with(protocol, words, field, &payload),
-        ]
-        .concat()
+        [tagged(&tags, 0x0800), ipv4_with(protocol, words, field, &payload)].concat()
     })
 }
 
 /// Headers that may stand in any order, by number and length byte.
 fn headers(most: usize) -> impl Strategy<Value = Vec<(u8, u8)>> {
-    vec(
-        (select(&[43, 51, 60][..]), prop_oneof![1..8_u8, any::<u8>()]),
-        0..=most,
-    )
+    vec((select(&[43, 51, 60][..]), prop_oneof![1..8_u8, any::<u8>()]), 0..=most)
 }
 
 /// Hop-by-hop first and a fragment header last, if at all: elsewhere the two parsers may differ.

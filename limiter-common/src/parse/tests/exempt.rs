@@ -11,11 +11,7 @@ const UNSPECIFIED: [u8; 16] = [0; 16];
 const ICMPV6: u8 = 58;
 
 fn frame(source: [u8; 16], hop_limit: u8, next: u8, parts: &[Vec<u8>]) -> Vec<u8> {
-    [
-        ethernet(0x86dd),
-        ipv6_from(source, hop_limit, next, &parts.concat()),
-    ]
-    .concat()
+    [ethernet(0x86dd), ipv6_from(source, hop_limit, next, &parts.concat())].concat()
 }
 
 fn message(source: [u8; 16], hop_limit: u8, message: u8) -> Vec<u8> {
@@ -24,10 +20,7 @@ fn message(source: [u8; 16], hop_limit: u8, message: u8) -> Vec<u8> {
 
 /// Ordinary ICMPv6.
 fn ordinary(source: [u8; 16]) -> Packet {
-    Packet {
-        source: Address::V6(source),
-        ..v6(ICMPV6)
-    }
+    Packet { source: Address::V6(source), ..v6(ICMPV6) }
 }
 
 #[test]
@@ -74,36 +67,12 @@ fn forged_listener_discovery_is_ordinary() {
     let mut almost_unspecified = UNSPECIFIED;
     almost_unspecified[15] = 1;
     check([
-        (
-            "fec0::1",
-            message(site_local, 1, 143),
-            ordinary(site_local).ok(),
-        ),
-        (
-            "febf:ffff:…",
-            message(last_link_local, 1, 143),
-            Parsed::MulticastListener,
-        ),
-        (
-            "::1",
-            message(almost_unspecified, 1, 143),
-            ordinary(almost_unspecified).ok(),
-        ),
-        (
-            "hop limit 2",
-            message(LINK_LOCAL, 2, 143),
-            ordinary(LINK_LOCAL).ok(),
-        ),
-        (
-            "hop limit 0",
-            message(LINK_LOCAL, 0, 143),
-            ordinary(LINK_LOCAL).ok(),
-        ),
-        (
-            "hop limit 255",
-            message(LINK_LOCAL, 255, 130),
-            ordinary(LINK_LOCAL).ok(),
-        ),
+        ("fec0::1", message(site_local, 1, 143), ordinary(site_local).ok()),
+        ("febf:ffff:…", message(last_link_local, 1, 143), Parsed::MulticastListener),
+        ("::1", message(almost_unspecified, 1, 143), ordinary(almost_unspecified).ok()),
+        ("hop limit 2", message(LINK_LOCAL, 2, 143), ordinary(LINK_LOCAL).ok()),
+        ("hop limit 0", message(LINK_LOCAL, 0, 143), ordinary(LINK_LOCAL).ok()),
+        ("hop limit 255", message(LINK_LOCAL, 255, 130), ordinary(LINK_LOCAL).ok()),
     ]);
 }
 
@@ -113,19 +82,11 @@ fn no_fragment_is_exempt() {
     for (hop_limit, kind) in [(255, 135), (1, 143)] {
         for (offset, more) in [(0, true), (0, false), (3, true), (3, false)] {
             let parts = [fragment(ICMPV6, offset, more), icmpv6(kind)];
-            check([(
-                "fragment",
-                frame(LINK_LOCAL, hop_limit, 44, &parts),
-                fragmented.ok(),
-            )]);
+            check([("fragment", frame(LINK_LOCAL, hop_limit, 44, &parts), fragmented.ok())]);
         }
     }
     let behind_options = [extension(44, 0), fragment(ICMPV6, 0, false), icmpv6(135)];
-    check([(
-        "behind options",
-        frame(LINK_LOCAL, 255, 60, &behind_options),
-        fragmented.ok(),
-    )]);
+    check([("behind options", frame(LINK_LOCAL, 255, 60, &behind_options), fragmented.ok())]);
 }
 
 #[test]
@@ -144,21 +105,12 @@ fn other_extension_headers_take_nothing_away() {
         ),
         (
             "neighbour discovery behind authentication",
-            frame(
-                LINK_LOCAL,
-                255,
-                51,
-                &[authentication(ICMPV6, 4), icmpv6(136)],
-            ),
+            frame(LINK_LOCAL, 255, 51, &[authentication(ICMPV6, 4), icmpv6(136)]),
             Parsed::NeighbourDiscovery,
         ),
         (
             "neighbour discovery in a VLAN",
-            [
-                tagged(&[0x8100], 0x86dd),
-                ipv6_from(LINK_LOCAL, 255, ICMPV6, &icmpv6(135)),
-            ]
-            .concat(),
+            [tagged(&[0x8100], 0x86dd), ipv6_from(LINK_LOCAL, 255, ICMPV6, &icmpv6(135))].concat(),
             Parsed::NeighbourDiscovery,
         ),
         (
@@ -167,17 +119,10 @@ fn other_extension_headers_take_nothing_away() {
                 LINK_LOCAL,
                 255,
                 60,
-                &[
-                    vec![extension(60, 0); 6].concat(),
-                    extension(ICMPV6, 0),
-                    icmpv6(135),
-                ],
+                &[vec![extension(60, 0); 6].concat(), extension(ICMPV6, 0), icmpv6(135)],
             ),
-            Packet {
-                source: Address::V6(LINK_LOCAL),
-                ..super::v6_unknown()
-            }
-            .but(Fault::HeaderDepth),
+            Packet { source: Address::V6(LINK_LOCAL), ..super::v6_unknown() }
+                .but(Fault::HeaderDepth),
         ),
     ]);
 }
@@ -189,18 +134,10 @@ fn a_message_shows_its_first_four_bytes() {
         let cut_off = ordinary(LINK_LOCAL).but(Fault::CutOff);
         check([
             ("cut", frame(LINK_LOCAL, 255, ICMPV6, &parts), cut_off),
-            (
-                "cut",
-                [frame(LINK_LOCAL, 255, ICMPV6, &parts), vec![0; 24]].concat(),
-                {
-                    // Nothing at all is a payload length of 0, which doesn't tell the packet's end.
-                    if cut == 0 {
-                        ordinary(LINK_LOCAL).ok()
-                    } else {
-                        cut_off
-                    }
-                },
-            ),
+            ("cut", [frame(LINK_LOCAL, 255, ICMPV6, &parts), vec![0; 24]].concat(), {
+                // Nothing at all is a payload length of 0, which doesn't tell the packet's end.
+                if cut == 0 { ordinary(LINK_LOCAL).ok() } else { cut_off }
+            }),
         ]);
     }
 }
@@ -209,9 +146,5 @@ fn a_message_shows_its_first_four_bytes() {
 fn there_is_no_neighbour_discovery_in_ipv4() {
     let mut packet = ipv4(ICMPV6, &icmpv6(135));
     packet[8] = 255;
-    check([(
-        "ICMPv6 in IPv4",
-        [ethernet(0x0800), packet].concat(),
-        v4(ICMPV6).ok(),
-    )]);
+    check([("ICMPv6 in IPv4", [ethernet(0x0800), packet].concat(), v4(ICMPV6).ok())]);
 }

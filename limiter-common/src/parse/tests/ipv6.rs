@@ -17,32 +17,12 @@ fn ports_are_read_behind_extension_headers() {
     let found = v6(6).port(80).syn().ok();
     check([
         ("none", frame(6, &[syn()]), found),
-        (
-            "one destination-options header",
-            frame(60, &[extension(6, 0), syn()]),
-            found,
-        ),
+        ("one destination-options header", frame(60, &[extension(6, 0), syn()]), found),
         ("a long one", frame(60, &[extension(6, 3), syn()]), found),
-        (
-            "authentication of 12 bytes",
-            frame(51, &[authentication(6, 1), syn()]),
-            found,
-        ),
-        (
-            "authentication of 24 bytes",
-            frame(51, &[authentication(6, 4), syn()]),
-            found,
-        ),
-        (
-            "length byte 255",
-            frame(60, &[extension(6, 255), syn()]),
-            found,
-        ),
-        (
-            "length byte 255 in authentication",
-            frame(51, &[authentication(6, 255), syn()]),
-            found,
-        ),
+        ("authentication of 12 bytes", frame(51, &[authentication(6, 1), syn()]), found),
+        ("authentication of 24 bytes", frame(51, &[authentication(6, 4), syn()]), found),
+        ("length byte 255", frame(60, &[extension(6, 255), syn()]), found),
+        ("length byte 255 in authentication", frame(51, &[authentication(6, 255), syn()]), found),
         (
             "in the order of RFC 8200",
             frame(
@@ -65,19 +45,11 @@ fn ports_are_read_behind_extension_headers() {
     ]);
     for header in PLAIN {
         for length in [0, 1, 7, 8, 127, 128, 254, 255] {
-            check([(
-                "length",
-                frame(header, &[extension(6, length), syn()]),
-                found,
-            )]);
+            check([("length", frame(header, &[extension(6, length), syn()]), found)]);
         }
     }
     for length in 0..=255 {
-        check([(
-            "length",
-            frame(51, &[authentication(6, length), syn()]),
-            found,
-        )]);
+        check([("length", frame(51, &[authentication(6, length), syn()]), found)]);
     }
 }
 
@@ -91,31 +63,15 @@ fn six_headers_are_read_and_seven_refused() {
     };
     check([
         ("six", chain(6, 0, udp(53)), v6(17).port(53).ok()),
-        (
-            "six of 2,048 bytes each",
-            chain(6, 255, udp(53)),
-            v6(17).port(53).ok(),
-        ),
-        (
-            "six, then a cut UDP header",
-            chain(6, 0, vec![0; 7]),
-            v6(17).but(Fault::CutOff),
-        ),
-        (
-            "seven, then bytes like UDP/53",
-            chain(7, 0, udp(53)),
-            too_deep,
-        ),
+        ("six of 2,048 bytes each", chain(6, 255, udp(53)), v6(17).port(53).ok()),
+        ("six, then a cut UDP header", chain(6, 0, vec![0; 7]), v6(17).but(Fault::CutOff)),
+        ("seven, then bytes like UDP/53", chain(7, 0, udp(53)), too_deep),
         ("thirty", chain(30, 0, udp(53)), too_deep),
         (
             "six, then a fragment header",
             frame(
                 60,
-                &[
-                    vec![extension(60, 0); 5].concat(),
-                    extension(44, 0),
-                    fragment(17, 0, true),
-                ],
+                &[vec![extension(60, 0); 5].concat(), extension(44, 0), fragment(17, 0, true)],
             ),
             too_deep,
         ),
@@ -134,10 +90,7 @@ fn six_headers_are_read_and_seven_refused() {
         ),
         (
             "a first fragment with too many",
-            frame(
-                44,
-                &[fragment(60, 0, true), vec![extension(60, 0); 6].concat()],
-            ),
+            frame(44, &[fragment(60, 0, true), vec![extension(60, 0); 6].concat()]),
             v6_unknown().fragment().but(Fault::HeaderDepth),
         ),
     ]);
@@ -154,23 +107,11 @@ fn the_walk_stops_at_what_is_no_extension_header() {
             6 | 17 | 33 | 132 | 136 => v6(next).port(0),
             _ => v6(next),
         };
-        check([(
-            "next header",
-            frame(next, &[looks_like_tcp_behind_a_header]),
-            expected.ok(),
-        )]);
+        check([("next header", frame(next, &[looks_like_tcp_behind_a_header]), expected.ok())]);
     }
     check([
-        (
-            "ESP whose bytes look like TCP",
-            frame(50, &[tcp(80, SYN)]),
-            v6(50).ok(),
-        ),
-        (
-            "no next header, then bytes",
-            frame(60, &[extension(59, 0), udp(53)]),
-            v6(59).ok(),
-        ),
+        ("ESP whose bytes look like TCP", frame(50, &[tcp(80, SYN)]), v6(50).ok()),
+        ("no next header, then bytes", frame(60, &[extension(59, 0), udp(53)]), v6(59).ok()),
         ("no next header and no bytes", frame(59, &[]), v6(59).ok()),
         (
             "unknown header that looks like TCP",
@@ -198,11 +139,7 @@ fn fragments() {
             frame(44, &[fragment(17, 185, true), udp(53)]),
             v6(17).fragment().ok(),
         ),
-        (
-            "offset 1",
-            frame(44, &[fragment(6, 1, true), tcp(80, SYN)]),
-            v6(6).fragment().ok(),
-        ),
+        ("offset 1", frame(44, &[fragment(6, 1, true), tcp(80, SYN)]), v6(6).fragment().ok()),
         (
             "largest offset",
             frame(44, &[fragment(6, 0x1fff, false), vec![0]]),
@@ -220,10 +157,7 @@ fn fragments() {
         ),
         (
             "a later fragment that starts in a fragment header",
-            frame(
-                44,
-                &[fragment(44, 1, true), fragment(17, 0, false), udp(53)],
-            ),
+            frame(44, &[fragment(44, 1, true), fragment(17, 0, false), udp(53)]),
             v6_unknown().fragment().ok(),
         ),
         (
@@ -233,10 +167,7 @@ fn fragments() {
         ),
         (
             "a later fragment inside a fragment header of none",
-            frame(
-                44,
-                &[fragment(44, 0, false), fragment(17, 5, false), udp(53)],
-            ),
+            frame(44, &[fragment(44, 0, false), fragment(17, 5, false), udp(53)]),
             v6(17).fragment().ok(),
         ),
         (
@@ -246,11 +177,8 @@ fn fragments() {
         ),
         (
             "first fragment of 8 bytes of TCP, flags in the padding",
-            [
-                frame(44, &[fragment(6, 0, true), tcp(80, ACK)[..8].to_vec()]),
-                vec![ACK; 12],
-            ]
-            .concat(),
+            [frame(44, &[fragment(6, 0, true), tcp(80, ACK)[..8].to_vec()]), vec![ACK; 12]]
+                .concat(),
             v6(6).fragment().but(Fault::CutOff),
         ),
         (
@@ -264,16 +192,8 @@ fn fragments() {
 #[test]
 fn a_frame_may_end_in_an_extension_header() {
     check([
-        (
-            "without its first byte",
-            frame(60, &[]),
-            v6_unknown().but(Fault::CutOff),
-        ),
-        (
-            "after its length",
-            frame(60, &[vec![17, 0]]),
-            v6_unknown().but(Fault::CutOff),
-        ),
+        ("without its first byte", frame(60, &[]), v6_unknown().but(Fault::CutOff)),
+        ("after its length", frame(60, &[vec![17, 0]]), v6_unknown().but(Fault::CutOff)),
         (
             "length 255 in 8 bytes",
             frame(60, &[vec![17, 255, 0, 0, 0, 0, 0, 0]]),
@@ -289,11 +209,7 @@ fn a_frame_may_end_in_an_extension_header() {
             frame(60, &[vec![43, 9, 0, 0, 0, 0, 0, 0]]),
             v6_unknown().but(Fault::CutOff),
         ),
-        (
-            "fragment header of 7 bytes",
-            frame(44, &[vec![17; 7]]),
-            v6_unknown().but(Fault::CutOff),
-        ),
+        ("fragment header of 7 bytes", frame(44, &[vec![17; 7]]), v6_unknown().but(Fault::CutOff)),
     ]);
 }
 
@@ -305,31 +221,11 @@ fn contradictions() {
         packet
     };
     check([
-        (
-            "version 4",
-            patched(0, 0x45),
-            Parsed::Fault(Fault::Malformed, None),
-        ),
-        (
-            "version 7",
-            patched(0, 0x70),
-            Parsed::Fault(Fault::Malformed, None),
-        ),
-        (
-            "traffic class 255",
-            patched(0, 0x6f),
-            v6(6).port(80).syn().ok(),
-        ),
-        (
-            "payload length 19",
-            patched(5, 19),
-            v6(6).but(Fault::CutOff),
-        ),
-        (
-            "payload length beyond the frame",
-            patched(4, 0xff),
-            v6(6).port(80).syn().ok(),
-        ),
+        ("version 4", patched(0, 0x45), Parsed::Fault(Fault::Malformed, None)),
+        ("version 7", patched(0, 0x70), Parsed::Fault(Fault::Malformed, None)),
+        ("traffic class 255", patched(0, 0x6f), v6(6).port(80).syn().ok()),
+        ("payload length 19", patched(5, 19), v6(6).but(Fault::CutOff)),
+        ("payload length beyond the frame", patched(4, 0xff), v6(6).port(80).syn().ok()),
     ]);
 }
 

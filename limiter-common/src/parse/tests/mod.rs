@@ -1,10 +1,7 @@
 //! The parser against tables of situations, every cut of valid frames, random bytes and an
 //! independent parser.
 
-#![expect(
-    clippy::arithmetic_side_effects,
-    reason = "tests may overflow and panic"
-)]
+#![expect(clippy::arithmetic_side_effects, reason = "tests may overflow and panic")]
 
 mod bytes;
 mod cuts;
@@ -26,11 +23,7 @@ type Row = (&'static str, Vec<u8>, Parsed);
 #[track_caller]
 fn check(rows: impl IntoIterator<Item = Row>) {
     for (situation, frame, expected) in rows {
-        assert_eq!(
-            parse(frame.as_slice()),
-            expected,
-            "{situation}: {frame:02x?}"
-        );
+        assert_eq!(parse(frame.as_slice()), expected, "{situation}: {frame:02x?}");
     }
 }
 
@@ -47,40 +40,25 @@ fn v4(protocol: u8) -> Packet {
 
 /// A packet from [`SOURCE6`] without ports.
 fn v6(protocol: u8) -> Packet {
-    Packet {
-        source: Address::V6(SOURCE6),
-        ..v4(protocol)
-    }
+    Packet { source: Address::V6(SOURCE6), ..v4(protocol) }
 }
 
 /// A packet from [`SOURCE6`] whose protocol its headers hide.
 fn v6_unknown() -> Packet {
-    Packet {
-        protocol: Protocol::UNKNOWN,
-        ..v6(0)
-    }
+    Packet { protocol: Protocol::UNKNOWN, ..v6(0) }
 }
 
 impl Packet {
     fn port(self, port: u16) -> Self {
-        Self {
-            destination_port: Some(port),
-            ..self
-        }
+        Self { destination_port: Some(port), ..self }
     }
 
     fn syn(self) -> Self {
-        Self {
-            kind: Kind::TcpSyn,
-            ..self
-        }
+        Self { kind: Kind::TcpSyn, ..self }
     }
 
     fn fragment(self) -> Self {
-        Self {
-            fragment: true,
-            ..self
-        }
+        Self { fragment: true, ..self }
     }
 
     fn ok(self) -> Parsed {

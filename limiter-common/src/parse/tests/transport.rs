@@ -9,9 +9,7 @@ const HEADERS: [(u8, usize); 5] = [(6, 20), (17, 8), (33, 12), (132, 12), (136, 
 
 #[test]
 fn a_port_is_read_from_a_whole_header_only() {
-    let bytes = [
-        0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    ];
+    let bytes = [0x12, 0x34, 0x56, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     for (protocol, length) in HEADERS {
         for cut in 0..=bytes.len() {
             let payload = &bytes[..cut];
@@ -47,12 +45,7 @@ fn padding_is_no_header() {
     for (protocol, length) in HEADERS {
         let padded = [ethernet(0x0800), ipv4(protocol, &[0; 4]), vec![0; 36]].concat();
         check([("padding", padded, v4(protocol).but(Fault::CutOff))]);
-        let exact = [
-            ethernet(0x0800),
-            ipv4(protocol, &vec![0; length]),
-            vec![0; 36],
-        ]
-        .concat();
+        let exact = [ethernet(0x0800), ipv4(protocol, &vec![0; length]), vec![0; 36]].concat();
         check([("padding", exact, v4(protocol).port(0).ok())]);
     }
 }
@@ -63,10 +56,6 @@ fn only_syn_without_ack_asks_for_a_connection() {
         let frame = [ethernet(0x0800), ipv4(6, &tcp(443, flags))].concat();
         let packet = v4(6).port(443);
         let asks = flags & 0x02 != 0 && flags & 0x10 == 0;
-        check([(
-            "flags",
-            frame,
-            if asks { packet.syn().ok() } else { packet.ok() },
-        )]);
+        check([("flags", frame, if asks { packet.syn().ok() } else { packet.ok() })]);
     }
 }

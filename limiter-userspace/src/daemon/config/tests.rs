@@ -5,18 +5,12 @@ fn parse(text: &str) -> Result<Settings, ConfigError> {
 }
 
 fn refusal(text: &str) -> String {
-    parse(text)
-        .and_then(Settings::complete)
-        .unwrap_err()
-        .to_string()
+    parse(text).and_then(Settings::complete).unwrap_err().to_string()
 }
 
 #[test]
 fn two_settings_are_enough() {
-    let config = parse("interfaces = ['eth0']\npolicy = 'p.toml'")
-        .unwrap()
-        .complete()
-        .unwrap();
+    let config = parse("interfaces = ['eth0']\npolicy = 'p.toml'").unwrap().complete().unwrap();
     let expected = Config {
         interfaces: vec!["eth0".into()],
         attach: Attach::Native,
@@ -111,9 +105,7 @@ fn what_is_missing_is_said_with_the_flag_that_gives_it() {
     assert!(refusal("policy = 'p'").contains("--iface IFACE"));
     assert!(refusal("interfaces = ['eth0']").contains("--policy FILE"));
     assert!(refusal("interfaces = ['a', 'a']\npolicy = 'p'").contains("\"a\" is named twice"));
-    let missing = Settings::read(Path::new("/nowhere/limiter.toml"))
-        .unwrap_err()
-        .to_string();
+    let missing = Settings::read(Path::new("/nowhere/limiter.toml")).unwrap_err().to_string();
     assert_eq!(
         missing,
         "/nowhere/limiter.toml: cannot read the configuration: No such file or directory (os error 2); check the path given to --config"

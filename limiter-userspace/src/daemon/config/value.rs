@@ -166,16 +166,11 @@ impl FromStr for StaleAfter {
     fn from_str(text: &str) -> Result<Self, Wrong> {
         const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
         let milliseconds = UNITS.iter().find_map(|(unit, factor)| {
-            text.strip_suffix(unit)?
-                .parse::<u64>()
-                .ok()?
-                .checked_mul(*factor)
+            text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(*factor)
         });
         match milliseconds {
             Some(ms @ 1000..=3_600_000) => Ok(Self(Duration::from_millis(ms))),
-            _ => Err(Wrong(format!(
-                "{text:?} is no time from 1s to 1h; write it as 5s or 1500ms"
-            ))),
+            _ => Err(Wrong(format!("{text:?} is no time from 1s to 1h; write it as 5s or 1500ms"))),
         }
     }
 }

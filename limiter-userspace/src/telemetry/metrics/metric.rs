@@ -34,12 +34,7 @@ pub(super) fn counter(
     help: &'static str,
     series: fn(&Observation) -> Vec<Sample<u64>>,
 ) -> Metric {
-    Metric {
-        name,
-        unit: None,
-        help,
-        series: Series::Counter(series),
-    }
+    Metric { name, unit: None, help, series: Series::Counter(series) }
 }
 
 pub(super) fn gauge(
@@ -47,12 +42,7 @@ pub(super) fn gauge(
     help: &'static str,
     series: fn(&Observation) -> Vec<Sample<f64>>,
 ) -> Metric {
-    Metric {
-        name,
-        unit: None,
-        help,
-        series: Series::Gauge(series),
-    }
+    Metric { name, unit: None, help, series: Series::Gauge(series) }
 }
 
 impl Metric {

@@ -12,18 +12,12 @@ pub(super) const fn wide(value: u64) -> f64 {
 }
 
 pub(super) fn one(value: f64) -> Vec<Sample<f64>> {
-    vec![Sample {
-        labels: Vec::new(),
-        value,
-    }]
+    vec![Sample { labels: Vec::new(), value }]
 }
 
 /// 1, with what matters in the label.
 pub(super) fn info(label: &'static str, value: &str) -> Vec<Sample<f64>> {
-    vec![Sample {
-        labels: vec![(label, value.to_owned())],
-        value: 1.0,
-    }]
+    vec![Sample { labels: vec![(label, value.to_owned())], value: 1.0 }]
 }
 
 /// One sample per possible state, 1 for the present one.
@@ -37,10 +31,7 @@ pub(super) fn states(
         .map(|state| {
             let mut labels = others.to_vec();
             labels.push((label, (*state).to_owned()));
-            Sample {
-                labels,
-                value: f64::from(u8::from(*state == now)),
-            }
+            Sample { labels, value: f64::from(u8::from(*state == now)) }
         })
         .collect()
 }
@@ -59,27 +50,14 @@ pub(super) fn each(
 }
 
 pub(super) fn exits(counts: &Counts, value: fn(&Count) -> u64) -> Vec<Sample<u64>> {
-    let sample = |exit: &str, count| Sample {
-        labels: vec![("exit", exit.to_owned())],
-        value: value(count),
-    };
-    counts
-        .exits
-        .iter()
-        .map(|(exit, count)| sample(exit.name(), count))
-        .collect()
+    let sample =
+        |exit: &str, count| Sample { labels: vec![("exit", exit.to_owned())], value: value(count) };
+    counts.exits.iter().map(|(exit, count)| sample(exit.name(), count)).collect()
 }
 
 pub(super) fn faults(counts: &Counts) -> Vec<Sample<u64>> {
-    let sample = |fault: &str, value| Sample {
-        labels: vec![("fault", fault.to_owned())],
-        value,
-    };
-    counts
-        .faults
-        .iter()
-        .map(|(fault, count)| sample(fault.name(), count.packets))
-        .collect()
+    let sample = |fault: &str, value| Sample { labels: vec![("fault", fault.to_owned())], value };
+    counts.faults.iter().map(|(fault, count)| sample(fault.name(), count.packets)).collect()
 }
 
 /// The labels of a rule's count, beside the rule's name; `None` if it belongs to another metric.
@@ -92,10 +70,7 @@ pub(super) fn rules(counts: &Counts, labels: Labels, value: fn(&Count) -> u64) -
             let Some(more) = labels(*kind) else { continue };
             let mut labels = vec![("rule", rule.name.clone())];
             labels.extend(more);
-            samples.push(Sample {
-                labels,
-                value: value(count),
-            });
+            samples.push(Sample { labels, value: value(count) });
         }
     }
     samples
@@ -110,10 +85,7 @@ pub(super) fn verdict(kind: RuleCount) -> Option<Vec<(&'static str, String)>> {
         RuleCount::Contended => ("contended", ""),
         RuleCount::Crowded(_) | RuleCount::Displaced(_) => return None,
     };
-    Some(vec![
-        ("verdict", verdict.to_owned()),
-        ("level", level.to_owned()),
-    ])
+    Some(vec![("verdict", verdict.to_owned()), ("level", level.to_owned())])
 }
 
 pub(super) fn crowded(kind: RuleCount) -> Option<Vec<(&'static str, String)>> {

@@ -7,10 +7,7 @@ use super::*;
 use crate::telemetry::counts::RuleCounts;
 
 fn observation() -> Observation {
-    let count = |packets| Count {
-        packets,
-        bytes: packets * 100,
-    };
+    let count = |packets| Count { packets, bytes: packets * 100 };
     let rule = |name: &str| RuleCounts {
         name: name.to_owned(),
         counts: vec![
@@ -36,10 +33,7 @@ fn observation() -> Observation {
             policy_applied_unix_s: 1_700_000_000,
             policy_change_refused: true,
             bypass: "shadow".to_owned(),
-            interfaces: vec![
-                ("eth0".into(), "native".into()),
-                ("eth1".into(), "none".into()),
-            ],
+            interfaces: vec![("eth0".into(), "native".into()), ("eth1".into(), "none".into())],
             rules: vec![("syn".into(), "enforce".into())],
             table_slots: 1 << 20,
             table_live: 12,
@@ -154,10 +148,7 @@ fn counters_end_in_total_and_nothing_else_does() {
 #[test]
 fn no_two_metrics_share_a_name() {
     let text = text(observation()).unwrap();
-    let mut names: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("# TYPE"))
-        .collect();
+    let mut names: Vec<&str> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();
@@ -169,8 +160,5 @@ fn a_rules_name_cannot_break_out_of_its_label() {
     let mut seen = observation();
     seen.gauges.rules = vec![("a\"b\nc".into(), "enforce".into())];
     let text = text(seen).unwrap();
-    assert!(
-        text.contains(r#"limiter_rule_mode{rule="a\"b\nc",mode="enforce"} 1.0"#),
-        "{text}"
-    );
+    assert!(text.contains(r#"limiter_rule_mode{rule="a\"b\nc",mode="enforce"} 1.0"#), "{text}");
 }
