@@ -4,6 +4,8 @@ use aya_ebpf::helpers::generated::bpf_xdp_get_buff_len;
 use aya_ebpf::programs::XdpContext;
 use limiter_common::frame::{Frame, MAX_OFFSET};
 
+use crate::maps;
+
 /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
 #[inline(always)]
 pub fn length(context: &XdpContext) -> u32 {
@@ -15,12 +17,14 @@ pub fn length(context: &XdpContext) -> u32 {
 pub struct XdpFrame {
     start: usize,
     end: usize,
+    /// 0, but the verifier can't know.
+    zero: usize,
 }
 
 impl XdpFrame {
     #[inline(always)]
     pub fn new(context: &XdpContext) -> Self {
-        Self { start: context.data(), end: context.data_end() }
+        Self { start: context.data(), end: context.data_end(), zero: maps::zero() }
     }
 }
 
@@ -37,5 +41,10 @@ impl Frame for XdpFrame {
         // SAFETY: `from … from + N` lies between the frame's start and end, as just compared; the
         // verifier proves it again. Any bytes are a valid array of bytes.
         Some(unsafe { core::ptr::read_unaligned(from as *const [u8; N]) })
+    }
+
+    #[inline(always)]
+    fn forget(&self, offset: usize) -> usize {
+        (offset + self.zero) & MAX_OFFSET
     }
 }

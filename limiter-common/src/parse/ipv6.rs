@@ -111,7 +111,7 @@ fn step<F: Frame + ?Sized>(frame: &F, at: &mut Position) -> Result<(), Fault> {
     let fragment = !mask_unless_equal(at.next, FRAGMENT);
     at.fragment |= fragment;
     at.later = usize::from(u16::from_be_bytes([high, low]) & OFFSET) & fragment;
-    at.offset = at.offset.wrapping_add(header_length(at.next, length));
+    at.offset = frame.forget(at.offset.wrapping_add(header_length(at.next, length)));
     at.next = next;
     Ok(())
 }

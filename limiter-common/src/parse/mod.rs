@@ -48,7 +48,7 @@ const _: () = assert!(
 #[inline(always)]
 pub fn parse<F: Frame + ?Sized>(frame: &F) -> Parsed {
     let (ether_type, offset) = match ethernet::parse(frame) {
-        Ok(payload) => (payload.ether_type, payload.offset),
+        Ok(payload) => (payload.ether_type, frame.forget(payload.offset)),
         Err(fault) => return Parsed::Fault(fault, None),
     };
     if ether_type == EtherType::Ipv4 as u16 {
