@@ -83,7 +83,12 @@ impl Maps {
         }
         // Before the registry, so that a crash between the two wastes ids and repeats none.
         self.meta.set_next_rule_id(snapshot.registry.next_rule_id());
-        put_all(map::REGISTRY, &mut self.registry, 0, &snapshot.registry.to_entries())?;
+        put_all(
+            map::REGISTRY,
+            &mut self.registry,
+            0,
+            &snapshot.registry.to_entries(),
+        )?;
         self.meta.flip(generation);
         Ok(())
     }

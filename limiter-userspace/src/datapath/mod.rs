@@ -144,6 +144,12 @@ impl Datapath {
         self.maps.policy()
     }
 
+    /// Policy changes since the maps were made; 0 before the first.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.maps.meta.generation()
+    }
+
     /// All counters.
     pub fn counts(&self) -> Result<Counts, MapError> {
         counters::read(&self.maps.counters, &self.maps.registry()?)

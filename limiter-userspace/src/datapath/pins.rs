@@ -94,7 +94,7 @@ impl Pins {
     }
 
     /// Makes sure that pins can be made here; mounts a BPF file system where one belongs but isn't.
-    pub(super) fn prepare(&self) -> Result<(), OpenError> {
+    pub fn prepare(&self) -> Result<(), OpenError> {
         if self.root.as_os_str().as_bytes().contains(&b'.') {
             return Err(OpenError::Dots {
                 path: self.root.clone(),
@@ -147,13 +147,13 @@ impl Pins {
     }
 
     /// Removes this layout's maps and program. Linked interfaces keep theirs alive.
-    pub(super) fn discard(&self) -> Result<(), OpenError> {
+    pub fn discard(&self) -> Result<(), OpenError> {
         remove(&self.unfinished())?;
         remove(&self.layout())
     }
 
     /// Removes the pin directory if nothing is in it.
-    pub(super) fn tidy(&self) {
+    pub fn tidy(&self) {
         let _ = fs::remove_dir(&self.root);
     }
 }
