@@ -160,7 +160,13 @@ impl Daemon {
         self.sweep();
         self.tick();
         service::ready();
-        tracing::info!(interfaces = self.config.interfaces.join(" "), "ready");
+        let (record, interfaces) = (&self.enforced.record, self.config.interfaces.join(" "));
+        tracing::info!(
+            interfaces,
+            policy = record.version,
+            origin = record.origin,
+            "ready"
+        );
         loop {
             match self.servers.next().await {
                 Event::Command(command) => self.answer(command),

@@ -103,13 +103,15 @@ fn enforce(
         test_clock: false,
     };
     let (mut datapath, found) = Datapath::open(pins, options)?;
-    tell(&datapath, found, config);
     let result = install(config, &mut datapath, offered, remembered).and_then(|enforced| {
         let guards = Guards::begin(pins.clone(), config.interfaces.clone(), config.attach)?;
         Ok((enforced, guards))
     });
     match result {
-        Ok((enforced, guards)) => Ok((datapath, enforced, guards)),
+        Ok((enforced, guards)) => {
+            tell(&datapath, found, config);
+            Ok((datapath, enforced, guards))
+        }
         Err(error) => {
             if found == Origin::Made {
                 pins.discard()?;
@@ -128,12 +130,6 @@ fn install(
 ) -> Result<Enforced, DaemonError> {
     let pinned = datapath.policy()?.map_or(0, |entry| entry.version);
     let (policy, record) = choose(config, offered, record, pinned)?;
-    tracing::info!(
-        version = record.version,
-        origin = record.origin,
-        rules = policy.rules().len(),
-        "installing the policy"
-    );
     Enforced::begin(datapath, policy, record, overlay, &config.state_dir).map_err(|error| {
         match error {
             InstallError::Compile(cause) => DaemonError::Compile {

@@ -113,19 +113,30 @@ pub fn detach(pins: &Pins, interface: &str) -> Result<(), DetachError> {
     }
 }
 
-/// Asks daemons, now and later, to keep away from an interface.
-pub fn mark(pins: &Pins, interface: &str) -> io::Result<()> {
-    match fs::create_dir(pins.mark(interface)) {
-        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        result => result,
+/// Takes the program off an interface and asks daemons, now and later, to keep away.
+pub fn release(pins: &Pins, interface: &str) -> Result<(), DetachError> {
+    // The mark first: a daemon that finds the interface free and unmarked attaches again.
+    let marked = match fs::create_dir(pins.mark(interface)) {
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => false,
+        result => result.is_ok(),
+    };
+    let detached = detach(pins, interface);
+    if marked && detached.is_err() {
+        let _ = fs::remove_dir(pins.mark(interface));
     }
+    detached
 }
 
-/// Takes back [`mark`].
-pub fn unmark(pins: &Pins, interface: &str) -> io::Result<()> {
+/// Attaches and takes back what [`release`] asked for.
+pub fn restore(pins: &Pins, interface: &str, mode: Mode) -> Result<Done, AttachError> {
+    let done = attach(pins, interface, mode)?;
     match fs::remove_dir(pins.mark(interface)) {
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed(
+            interface,
+            "remove the mark of `limiter detach`",
+            cause,
+        )),
+        _ => Ok(done),
     }
 }
 
