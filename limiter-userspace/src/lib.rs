@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod control;
 pub mod daemon;
+pub mod datapath;
 pub mod policy;
 pub mod snapshot;
 pub mod telemetry;

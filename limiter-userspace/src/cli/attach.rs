@@ -1,10 +1,14 @@
 //! `limiter attach IFACE`: puts the pinned program back on an interface. Works without the daemon.
 
 use clap::Args;
+use serde::Serialize;
 
 use super::Global;
 use super::error::CliError;
+use super::output;
 use crate::daemon::config::Interface;
+use crate::datapath::Pins;
+use crate::datapath::attach::{self, Done, Mode};
 
 /// Attach the program to an interface that `detach` took it from, daemon or no daemon
 #[derive(Args, Debug)]
@@ -20,7 +24,33 @@ pub(super) struct Attach {
 
 impl Attach {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
-        let _ = (self.interface, self.generic, global.pin_dir());
-        Err(CliError::Missing("attach"))
+        let mode = if self.generic {
+            Mode::Generic
+        } else {
+            Mode::Native
+        };
+        let interface = self.interface.0;
+        let done = attach::restore(&Pins::new(global.pin_dir()), &interface, mode)?;
+        let answer = Answer {
+            interface,
+            new: done == Done::Attached,
+        };
+        output::answer(global.json, &answer, said)
     }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    interface: String,
+    /// False if it was attached already.
+    new: bool,
+}
+
+fn said(Answer { interface, new }: &Answer) -> String {
+    let what = if *new {
+        "attached"
+    } else {
+        "was attached already; its program is the present one"
+    };
+    format!("{interface}: {what}\n")
 }

@@ -1,9 +1,13 @@
 //! `limiter bypass`: the way out for everything at once. Works without the daemon.
 
 use clap::{Args, ValueEnum};
+use limiter_common::layout::Bypass;
+use serde::Serialize;
 
 use super::Global;
 use super::error::CliError;
+use super::output;
+use crate::datapath::{Pins, bypass};
 
 /// Stop refusing, on every interface at once, daemon or no daemon; show what holds without MODE
 #[derive(Args, Debug)]
@@ -25,7 +29,38 @@ enum BypassArg {
 
 impl BypassVerb {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
-        let _ = (self.mode, global.pin_dir());
-        Err(CliError::Missing("bypass"))
+        let pins = Pins::new(global.pin_dir());
+        if let Some(mode) = self.mode {
+            bypass::set(&pins, mode.into())?;
+        }
+        let bypass = bypass::get(&pins)?;
+        let answer = Answer {
+            bypass: bypass::name(bypass),
+        };
+        output::answer(global.json, &answer, |_| said(bypass))
     }
+}
+
+impl From<BypassArg> for Bypass {
+    fn from(mode: BypassArg) -> Self {
+        match mode {
+            BypassArg::Off => Self::Off,
+            BypassArg::Shadow => Self::Shadow,
+            BypassArg::Pass => Self::Pass,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Answer {
+    bypass: &'static str,
+}
+
+fn said(bypass: Bypass) -> String {
+    let means = match bypass {
+        Bypass::Off => "the policy holds",
+        Bypass::Shadow => "packets are judged and counted, NONE IS REFUSED",
+        Bypass::Pass => "packets are not looked at, NONE IS REFUSED",
+    };
+    format!("bypass {}: {means}\n", bypass::name(bypass))
 }

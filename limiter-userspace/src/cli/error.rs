@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::control::client::ClientError;
 use crate::daemon::DaemonError;
 use crate::daemon::config::ConfigError;
+use crate::datapath::{AttachError, DetachError, MapError};
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
@@ -28,4 +29,10 @@ pub(super) enum CliError {
     Closed,
     #[error("{0} is not part of this build yet")]
     Missing(&'static str),
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    #[error(transparent)]
+    Detach(#[from] DetachError),
+    #[error(transparent)]
+    Map(#[from] MapError),
 }

@@ -1,0 +1,350 @@
+//! The loop: one event at a time, each handled to its end. Nothing here waits for anybody but the kernel,
+//! and that for some 20 ms at most.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use limiter_common::key::Source;
+use limiter_common::packet::Address;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::answer;
+use super::apply::Enforced;
+use super::config::Config;
+use super::error::DaemonError;
+use super::guard::Guards;
+use super::host::Lock;
+use super::service;
+use super::watch::Watch;
+use crate::control;
+use crate::control::command::{Command, TopBy};
+use crate::control::model::{Explanation, PolicyStatus, PolicyText, Status, TableStatus, Top};
+use crate::datapath::{Datapath, MapError, Pins, bypass};
+use crate::telemetry::exporter;
+
+/// Between two looks at clock, interfaces and policy file.
+const TICK: Duration = Duration::from_secs(1);
+/// Between two searches for dead words: they seem alive again after seven hours.
+const SWEEP: Duration = Duration::from_secs(3600);
+/// Requests that may wait for the loop.
+const QUEUE: usize = 64;
+
+/// All that can happen.
+enum Event {
+    Command(Command),
+    Tick,
+    /// SIGHUP: read the policy file again.
+    Reload,
+    /// SIGTERM or SIGINT.
+    Stop,
+}
+
+/// The running daemon. Fields are dropped in this order: the lock is given up last.
+pub(super) struct Daemon {
+    pub(super) servers: Servers,
+    pub(super) guards: Guards,
+    pub(super) watch: Watch,
+    pub(super) enforced: Enforced,
+    pub(super) datapath: Datapath,
+    pub(super) pins: Pins,
+    pub(super) config: Config,
+    pub(super) clock: Clock,
+    pub(super) _lock: Lock,
+}
+
+/// What happened when.
+pub(super) struct Clock {
+    started: Instant,
+    /// Last search for dead words.
+    swept: Instant,
+    /// Whether windows and wall clock agree.
+    synchronised: bool,
+}
+
+impl Clock {
+    /// Now, all well.
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            started: now,
+            swept: now,
+            synchronised: true,
+        }
+    }
+}
+
+/// Who asks the loop, and what else wakes it.
+pub(super) struct Servers {
+    commands: mpsc::Receiver<Command>,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+    metrics: Option<SocketAddr>,
+    ticks: Interval,
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Servers {
+    /// Begins to answer on the sockets.
+    pub(super) fn begin(metrics: Option<TcpListener>, socket: UnixListener) -> io::Result<Self> {
+        let (sender, commands) = mpsc::channel(QUEUE);
+        let (stop, stopped) = watch::channel(false);
+        let address = metrics
+            .as_ref()
+            .and_then(|listener| listener.local_addr().ok());
+        let until_stop = |mut stopped: watch::Receiver<bool>| async move {
+            // An error means that the loop is gone: as good as told.
+            let _ = stopped.wait_for(|stop| *stop).await;
+        };
+        let control = control::server::serve(socket, sender.clone(), until_stop(stopped.clone()));
+        let mut tasks = vec![tokio::spawn(logged("control socket", control))];
+        if let Some(listener) = metrics {
+            let exporter = exporter::serve(listener, sender, until_stop(stopped));
+            tasks.push(tokio::spawn(logged("exporter", exporter)));
+        }
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        Ok(Self {
+            commands,
+            stop,
+            tasks,
+            metrics: address,
+            ticks,
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) -> Event {
+        tokio::select! {
+            Some(command) = self.commands.recv() => Event::Command(command),
+            _ = self.ticks.tick() => Event::Tick,
+            _ = self.hangup.recv() => Event::Reload,
+            _ = self.terminate.recv() => Event::Stop,
+            _ = self.interrupt.recv() => Event::Stop,
+        }
+    }
+
+    /// Ends the servers; requests that still wait are told so.
+    async fn end(self) {
+        let Self {
+            commands,
+            stop,
+            tasks,
+            ..
+        } = self;
+        drop(commands);
+        let _ = stop.send(true);
+        for task in tasks {
+            let _ = task.await;
+        }
+    }
+}
+
+async fn logged(what: &str, server: impl Future<Output = io::Result<()>>) {
+    if let Err(cause) = server.await {
+        tracing::error!(%cause, "the {what} stopped answering; limits hold, restart the daemon");
+    }
+}
+
+impl Daemon {
+    /// Turns until told to stop.
+    pub(super) async fn run(mut self) -> Result<(), DaemonError> {
+        self.sweep();
+        self.tick();
+        service::ready();
+        let (record, interfaces) = (&self.enforced.record, self.config.interfaces.join(" "));
+        tracing::info!(
+            interfaces,
+            policy = record.version,
+            origin = record.origin,
+            "ready"
+        );
+        loop {
+            match self.servers.next().await {
+                Event::Command(command) => self.answer(command),
+                Event::Tick => self.tick(),
+                Event::Reload => self.reload(),
+                Event::Stop => break,
+            }
+        }
+        service::stopping();
+        tracing::info!("stopping; limits hold on without the daemon");
+        self.servers.end().await;
+        Ok(())
+    }
+
+    /// Once a second.
+    fn tick(&mut self) {
+        service::alive();
+        let step = self.datapath.follow_clock();
+        if step.synchronised != self.clock.synchronised {
+            tracing::warn!(
+                synchronised = step.synchronised,
+                "the wall clock and the windows' clock are {} a second apart",
+                if step.synchronised {
+                    "no longer"
+                } else {
+                    "more than"
+                }
+            );
+        }
+        self.clock.synchronised = step.synchronised;
+        self.datapath.beat();
+        if step.jumped || self.clock.swept.elapsed() >= SWEEP {
+            self.sweep();
+        }
+        self.guards.tick();
+        if self.watch.look() {
+            self.read_policy();
+        }
+    }
+
+    fn sweep(&mut self) {
+        self.clock.swept = Instant::now();
+        match self.datapath.policy() {
+            Ok(Some(policy)) => {
+                let cleared = self
+                    .datapath
+                    .table()
+                    .clear_dead(self.datapath.now(), policy.span);
+                tracing::debug!(cleared, "cleared words that no window needs");
+            }
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "cannot clear dead words"),
+        }
+    }
+
+    fn reload(&mut self) {
+        service::reloading();
+        self.read_policy();
+        service::ready();
+    }
+
+    fn read_policy(&mut self) {
+        let path = self.watch.path().to_owned();
+        match self.watch.read() {
+            // The refusal is logged, and kept for `status`.
+            Ok(text) => drop(self.enforced.apply(&mut self.datapath, &text, Some(&path))),
+            Err(cause) => {
+                tracing::warn!(%cause, path = %path.display(), "cannot read the policy; the last one holds");
+                self.enforced.refusal = Some(format!("{}: {cause}", path.display()));
+            }
+        }
+    }
+
+    /// Who asked may have gone meanwhile; then nobody hears the answer.
+    fn answer(&mut self, command: Command) {
+        match command {
+            Command::Status(answer) => drop(answer.send(self.status().map_err(words))),
+            Command::Explain(address, answer) => {
+                drop(answer.send(self.explain(address).map_err(words)));
+            }
+            Command::Top(by, rows, answer) => drop(answer.send(Ok(self.top(by, rows)))),
+            Command::PolicyShow(answer) => drop(answer.send(Ok(self.policy()))),
+            Command::PolicyApply(text, answer) => {
+                drop(answer.send(self.enforced.apply(&mut self.datapath, &text, None)));
+            }
+            Command::Mode(change, answer) => {
+                drop(answer.send(self.enforced.set_mode(&mut self.datapath, &change)));
+            }
+            Command::Counts(answer) => drop(answer.send(self.datapath.counts().map_err(words))),
+        }
+    }
+
+    fn status(&self) -> Result<Status, MapError> {
+        let (counts, record) = (self.datapath.counts()?, &self.enforced.record);
+        let (passed, refused) = answer::totals(&counts);
+        Ok(Status {
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            uptime_s: self.clock.started.elapsed().as_secs(),
+            policy: PolicyStatus {
+                version: record.version,
+                generation: self.datapath.generation(),
+                origin: record.origin.clone(),
+                applied_unix_s: record.applied_unix_s,
+                rules: answer::rules(&self.enforced.policy, &self.enforced.overlay, &counts),
+                last_refusal: self.enforced.refusal.clone(),
+            },
+            bypass: self.bypass()?,
+            interfaces: self.guards.status(),
+            table: self.table()?,
+            passed,
+            refused,
+            heartbeat_age_s: self.datapath.heartbeat_age().as_secs_f64(),
+            metrics: self.servers.metrics.map(|address| address.to_string()),
+        })
+    }
+
+    fn table(&self) -> Result<TableStatus, MapError> {
+        let (table, span) = (
+            self.datapath.table(),
+            self.datapath.policy()?.map_or(0, |p| p.span),
+        );
+        let live = table.count_live(self.datapath.now(), span);
+        Ok(TableStatus {
+            slots: table.slots(),
+            bytes: table.bytes(),
+            live,
+        })
+    }
+
+    fn explain(&self, address: IpAddr) -> Result<Explanation, MapError> {
+        let source = Source::of(match address.to_canonical() {
+            IpAddr::V4(address) => Address::V4(address.octets()),
+            IpAddr::V6(address) => Address::V6(address.octets()),
+        });
+        let Enforced {
+            policy,
+            entries,
+            overlay,
+            record,
+            ..
+        } = &self.enforced;
+        let now = self.datapath.now();
+        let find = |rule: &_, key| self.datapath.table().find(rule, key, now);
+        let unix = self.datapath.unix_now();
+        let rules = answer::explain(policy, entries, &overlay.overrides(), source, unix, find);
+        Ok(Explanation {
+            address: address.to_string(),
+            policy_version: record.version,
+            bypass: self.bypass()?,
+            rules,
+        })
+    }
+
+    fn top(&self, by: TopBy, rows: usize) -> Top {
+        let Enforced {
+            policy, entries, ..
+        } = &self.enforced;
+        let (now, unix) = (self.datapath.now(), self.datapath.unix_now());
+        answer::top(policy, entries, by, rows, unix, |each| {
+            self.datapath.table().visit(entries, now, each);
+        })
+    }
+
+    fn policy(&self) -> PolicyText {
+        let record = &self.enforced.record;
+        PolicyText {
+            version: record.version,
+            origin: record.origin.clone(),
+            text: record.text.clone(),
+        }
+    }
+
+    fn bypass(&self) -> Result<String, MapError> {
+        Ok(bypass::name(bypass::get(&self.pins)?).to_owned())
+    }
+}
+
+fn words(error: MapError) -> String {
+    error.to_string()
+}

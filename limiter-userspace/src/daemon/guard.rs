@@ -1,0 +1,222 @@
+//! The interfaces that the daemon was told to guard: attached at the start, looked at every second,
+//! attached again when one comes back. `limiter detach` is respected.
+
+use std::collections::BTreeMap;
+
+use super::config::Attach;
+use crate::control::model::InterfaceStatus;
+use crate::datapath::attach::{self, Done, Guard, Mode};
+use crate::datapath::{AttachError, Pins};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Guards {
+    pins: Pins,
+    interfaces: Vec<String>,
+    mode: Mode,
+    /// What keeps an interface from being guarded as it should be.
+    problems: BTreeMap<String, String>,
+}
+
+/// What is to be done about an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Plan {
+    Nothing,
+    Attach,
+    Tell(String),
+}
+
+impl Guards {
+    /// Attaches to all interfaces or, on the first error, to none that was free before.
+    pub(super) fn begin(
+        pins: Pins,
+        interfaces: Vec<String>,
+        attach: Attach,
+    ) -> Result<Self, AttachError> {
+        let mode = match attach {
+            Attach::Native => Mode::Native,
+            Attach::Generic => Mode::Generic,
+        };
+        let mut guards = Self {
+            pins,
+            interfaces,
+            mode,
+            problems: BTreeMap::new(),
+        };
+        let mut attached = Vec::new();
+        for interface in guards.interfaces.clone() {
+            if attach::look(&guards.pins, &interface)?.marked {
+                continue;
+            }
+            match attach::attach(&guards.pins, &interface, guards.mode) {
+                Ok(Done::Attached) => attached.push(interface),
+                Ok(Done::Replaced) => tracing::info!(interface, "replaced the program in place"),
+                Err(error) => {
+                    guards.undo(&attached);
+                    return Err(error);
+                }
+            }
+        }
+        guards.renew_others();
+        guards.tick();
+        Ok(guards)
+    }
+
+    /// Looks at each interface and does what can be done.
+    pub(super) fn tick(&mut self) {
+        for interface in self.interfaces.clone() {
+            let problem = match attach::look(&self.pins, &interface) {
+                Ok(guard) => match plan(&guard, self.mode, &interface) {
+                    Plan::Nothing => None,
+                    Plan::Tell(problem) => Some(problem),
+                    Plan::Attach => self.attach(&interface),
+                },
+                Err(error) => Some(error.to_string()),
+            };
+            self.note(&interface, problem);
+        }
+    }
+
+    /// How each stands now, those included that an earlier start left guarded.
+    pub(super) fn status(&self) -> Vec<InterfaceStatus> {
+        let others = self.others();
+        let names = self.interfaces.iter().chain(&others);
+        names
+            .map(|name| {
+                let guard = attach::look(&self.pins, name).ok();
+                let mode = guard.as_ref().and_then(|guard| guard.mode);
+                InterfaceStatus {
+                    name: name.clone(),
+                    index: guard.and_then(|guard| guard.index),
+                    attached: mode.map_or("none", Mode::name).to_owned(),
+                    problem: self.problem(name),
+                }
+            })
+            .collect()
+    }
+
+    fn problem(&self, interface: &str) -> Option<String> {
+        if self.interfaces.iter().any(|name| name == interface) {
+            return self.problems.get(interface).cloned();
+        }
+        Some(format!(
+            "guarded since an earlier start, but not in the configuration; `limiter detach {interface}` frees it"
+        ))
+    }
+
+    fn attach(&self, interface: &str) -> Option<String> {
+        match attach::attach(&self.pins, interface, self.mode) {
+            Ok(_) => {
+                tracing::info!(interface, mode = self.mode.name(), "attached again");
+                None
+            }
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Logs a problem when it begins, changes or ends.
+    fn note(&mut self, interface: &str, problem: Option<String>) {
+        let last = self.problems.get(interface);
+        if last == problem.as_ref() {
+            return;
+        }
+        match problem {
+            Some(problem) => {
+                tracing::warn!(interface, problem, "not guarded as configured");
+                self.problems.insert(interface.to_owned(), problem);
+            }
+            None => {
+                tracing::info!(interface, "guarded");
+                self.problems.remove(interface);
+            }
+        }
+    }
+
+    fn undo(&self, attached: &[String]) {
+        for interface in attached {
+            if let Err(error) = attach::detach(&self.pins, interface) {
+                tracing::error!(%error, "cannot take back what this start attached");
+            }
+        }
+    }
+
+    /// Interfaces with links of ours that nobody configured this time.
+    fn others(&self) -> Vec<String> {
+        let linked = self.pins.linked().into_iter();
+        linked
+            .filter(|name| !self.interfaces.contains(name))
+            .collect()
+    }
+
+    /// They get the present program too: the last one would go on, with nobody to look after it.
+    fn renew_others(&self) {
+        for interface in self.others() {
+            let attached =
+                attach::look(&self.pins, &interface).is_ok_and(|guard| guard.mode.is_some());
+            let renewed = attached.then(|| attach::attach(&self.pins, &interface, self.mode));
+            tracing::warn!(
+                interface,
+                renewed = matches!(renewed, Some(Ok(_))),
+                "guarded since an earlier start, but not in the configuration; `limiter detach` frees it"
+            );
+        }
+    }
+}
+
+fn plan(guard: &Guard, wanted: Mode, interface: &str) -> Plan {
+    if guard.marked {
+        return Plan::Tell(format!(
+            "taken off by `limiter detach`; `limiter attach {interface}` puts it back"
+        ));
+    }
+    if guard.index.is_none() {
+        return Plan::Tell(
+            "there is no such interface now; it is guarded again when it comes back".to_owned(),
+        );
+    }
+    match guard.mode {
+        None => Plan::Attach,
+        Some(mode) if mode == wanted => Plan::Nothing,
+        // Not changed by itself: that would leave a gap.
+        Some(mode) => Plan::Tell(format!(
+            "attached as {}, configured as {}; `limiter detach {interface}`, then `limiter attach {interface}` changes \
+             it, with a gap of some milliseconds",
+            mode.name(),
+            wanted.name()
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(index: Option<u32>, mode: Option<Mode>, marked: bool) -> Plan {
+        plan(
+            &Guard {
+                index,
+                mode,
+                marked,
+            },
+            Mode::Native,
+            "eth0",
+        )
+    }
+
+    #[test]
+    fn an_interface_that_came_back_is_attached_and_one_in_order_left_alone() {
+        assert_eq!(planned(Some(4), None, false), Plan::Attach);
+        assert_eq!(planned(Some(4), Some(Mode::Native), false), Plan::Nothing);
+    }
+
+    #[test]
+    fn neither_a_detached_nor_a_missing_nor_a_generic_one_is_touched() {
+        for guard in [
+            planned(Some(4), None, true),
+            planned(None, None, false),
+            planned(Some(4), Some(Mode::Generic), false),
+        ] {
+            assert!(matches!(guard, Plan::Tell(_)), "{guard:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Handles to all maps, and the one way a policy gets into them. The counterpart of the kernel
+//! program's `maps.rs`, which has the table of writers and readers.
+
+use aya::maps::{Array, Map, MapData, PerCpuArray, PerCpuValues};
+use aya::util::nr_cpus;
+use aya::{Ebpf, Pod};
+use limiter_common::counters::{Count, RuleCount};
+use limiter_common::layout::{
+    ClassEntry, Classifier, MAX_CLASSES, MAX_RULES, PolicyEntry, RegistryEntry, RuleEntry, map,
+};
+
+use super::error::{MapError, OpenError};
+use super::meta::MetaPage;
+use super::sys::GracePeriod;
+use super::table::Table;
+use crate::snapshot::Snapshot;
+
+/// All maps, whether pinned or not.
+pub(super) struct Maps {
+    pub(super) meta: MetaPage,
+    pub(super) table: Table,
+    policy: Array<MapData, PolicyEntry>,
+    classifier: Array<MapData, Classifier>,
+    classes: Array<MapData, ClassEntry>,
+    rules: Array<MapData, RuleEntry>,
+    registry: Array<MapData, RegistryEntry>,
+    pub(super) counters: PerCpuArray<MapData, Count>,
+    test_clock: Array<MapData, u64>,
+    grace: GracePeriod,
+}
+
+impl Maps {
+    /// Takes the maps out of a loaded object.
+    pub(super) fn take(ebpf: &mut Ebpf) -> Result<Self, OpenError> {
+        let meta = MetaPage::new(data(take(ebpf, map::META)?, map::META)?.fd())?;
+        let words = data(take(ebpf, map::TABLE)?, map::TABLE)?;
+        let addresses = data(take(ebpf, map::ADDRESSES)?, map::ADDRESSES)?;
+        Ok(Self {
+            table: Table::new(&words, &addresses, meta.seed())?,
+            meta,
+            policy: array(ebpf, map::POLICY)?,
+            classifier: array(ebpf, map::CLASSIFIER)?,
+            classes: array(ebpf, map::CLASSES)?,
+            rules: array(ebpf, map::RULES)?,
+            registry: array(ebpf, map::REGISTRY)?,
+            counters: take(ebpf, map::COUNTERS)?
+                .try_into()
+                .map_err(|error| MapError::new(map::COUNTERS, error))?,
+            test_clock: array(ebpf, map::TEST_CLOCK)?,
+            grace: GracePeriod::new().map_err(|cause| OpenError::call("a map of maps", &cause))?,
+        })
+    }
+
+    /// Writes a policy into the idle half of the maps, then makes it the active one, in one store.
+    pub(super) fn install(&mut self, snapshot: &Snapshot) -> Result<(), MapError> {
+        // Packets that began before the last flip may still be reading the half that is idle since.
+        self.grace
+            .wait()
+            .map_err(|cause| MapError::new("grace period", cause))?;
+        let generation = next_generation(self.meta.generation());
+        let idle = generation & 1;
+        put(map::POLICY, &mut self.policy, idle, &snapshot.policy)?;
+        put(
+            map::CLASSIFIER,
+            &mut self.classifier,
+            idle,
+            &snapshot.classifier,
+        )?;
+        put_all(
+            map::CLASSES,
+            &mut self.classes,
+            idle * MAX_CLASSES,
+            &snapshot.classes,
+        )?;
+        put_all(
+            map::RULES,
+            &mut self.rules,
+            idle * MAX_RULES,
+            &snapshot.rules,
+        )?;
+        for row in &snapshot.reused_rows {
+            self.zero(*row)?;
+        }
+        // Before the registry, so that a crash between the two wastes ids and repeats none.
+        self.meta.set_next_rule_id(snapshot.registry.next_rule_id());
+        put_all(
+            map::REGISTRY,
+            &mut self.registry,
+            0,
+            &snapshot.registry.to_entries(),
+        )?;
+        self.meta.flip(generation);
+        Ok(())
+    }
+
+    /// The active policy's entry; `None` before the first.
+    pub(super) fn policy(&self) -> Result<Option<PolicyEntry>, MapError> {
+        match self.meta.generation() {
+            0 => Ok(None),
+            generation => get(map::POLICY, &self.policy, generation & 1).map(Some),
+        }
+    }
+
+    /// All rows.
+    pub(super) fn registry(&self) -> Result<Vec<RegistryEntry>, MapError> {
+        self.registry
+            .iter()
+            .map(|row| row.map_err(|e| MapError::new(map::REGISTRY, e)))
+            .collect()
+    }
+
+    /// The test clock, if the program was loaded with it.
+    pub(super) fn set_test_clock(&mut self, unix_nanos: u64) -> Result<(), MapError> {
+        put(map::TEST_CLOCK, &mut self.test_clock, 0, &unix_nanos)
+    }
+
+    /// Sets a rule's counters to zero, on all possible CPUs. No active rule may use the row.
+    fn zero(&mut self, row: u32) -> Result<(), MapError> {
+        let failed = |cause: String| MapError::new(map::COUNTERS, cause);
+        let cpus = nr_cpus().map_err(|(path, cause)| failed(format!("{path}: {cause}")))?;
+        for count in RuleCount::ALL {
+            let zeros = PerCpuValues::try_from(vec![Count::default(); cpus]);
+            let zeros = zeros.map_err(|cause| failed(cause.to_string()))?;
+            let set = self.counters.set(count.row(row), zeros, 0);
+            set.map_err(|cause| failed(cause.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Counts on; 0 means that there is no policy, so the wrap leaves it out, and keeps the parity.
+fn next_generation(generation: u32) -> u32 {
+    generation.checked_add(1).unwrap_or(2)
+}
+
+fn put<V: Pod>(
+    name: &'static str,
+    map: &mut Array<MapData, V>,
+    index: u32,
+    value: &V,
+) -> Result<(), MapError> {
+    map.set(index, value, 0)
+        .map_err(|error| MapError::new(name, error))
+}
+
+fn put_all<V: Pod>(
+    name: &'static str,
+    map: &mut Array<MapData, V>,
+    first: u32,
+    values: &[V],
+) -> Result<(), MapError> {
+    (first..)
+        .zip(values)
+        .try_for_each(|(index, value)| put(name, map, index, value))
+}
+
+fn get<V: Pod>(name: &'static str, map: &Array<MapData, V>, index: u32) -> Result<V, MapError> {
+    map.get(&index, 0)
+        .map_err(|error| MapError::new(name, error))
+}
+
+fn take(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, MapError> {
+    ebpf.take_map(name)
+        .ok_or_else(|| MapError::new(name, "not in the kernel object"))
+}
+
+fn array<V: Pod>(ebpf: &mut Ebpf, name: &'static str) -> Result<Array<MapData, V>, MapError> {
+    take(ebpf, name)?
+        .try_into()
+        .map_err(|error| MapError::new(name, error))
+}
+
+fn data(map: Map, name: &'static str) -> Result<MapData, MapError> {
+    match map {
+        Map::Array(data) => Ok(data),
+        _ => Err(MapError::new(name, "not an array")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_generation;
+
+    #[test]
+    fn generations_alternate_and_never_come_back_to_none() {
+        assert_eq!(next_generation(0), 1);
+        assert_eq!(next_generation(7), 8);
+        assert_eq!(next_generation(u32::MAX), 2);
+        assert_eq!(next_generation(u32::MAX) & 1, 0, "the active half was 1");
+    }
+}

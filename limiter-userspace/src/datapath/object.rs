@@ -1,0 +1,65 @@
+//! The kernel program as a file, in this binary. Loading it makes maps, or takes those that are pinned.
+
+use std::path::Path;
+
+use aya::{Ebpf, EbpfError, EbpfLoader};
+use limiter_common::layout::{BUCKET_MASK, USE_TEST_CLOCK, map};
+
+use super::error::OpenError;
+
+/// Empty if it wasn't built; see `build.rs`.
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/limiter.o"));
+
+/// What is settled when the program is loaded.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Buckets of the table, a power of two; see [`crate::datapath::Datapath::open`] for maps that exist.
+    pub buckets: u32,
+    /// Take the time from the map `TEST_CLOCK`, for tests.
+    pub test_clock: bool,
+}
+
+/// Whether the kernel program is in this binary.
+#[must_use]
+pub fn is_built() -> bool {
+    !OBJECT.is_empty()
+}
+
+/// Reads the object, makes its maps or opens those pinned in `pins`, and relocates the program to them.
+/// The program isn't in the kernel yet.
+pub(super) fn load(options: Options, pins: Option<&Path>) -> Result<Ebpf, OpenError> {
+    if !is_built() {
+        return Err(OpenError::NotBuilt);
+    }
+    let (mask, test_clock) = (
+        options.buckets.saturating_sub(1),
+        u32::from(options.test_clock),
+    );
+    let mut loader = EbpfLoader::new();
+    loader
+        .map_max_entries(map::TABLE, options.buckets)
+        .map_max_entries(map::ADDRESSES, options.buckets)
+        .override_global(BUCKET_MASK, &mask, true)
+        .override_global(USE_TEST_CLOCK, &test_clock, true);
+    for name in pins.iter().flat_map(|_| map::PINNED) {
+        loader.map_pin_path(name, pins.unwrap_or(Path::new("")).join(name));
+    }
+    loader
+        .load(OBJECT)
+        .map_err(|error| refused("the maps", &error))
+}
+
+/// Finds the reason under aya's layers of errors.
+fn refused(what: &str, error: &EbpfError) -> OpenError {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    match cause.downcast_ref::<std::io::Error>() {
+        Some(cause) => OpenError::call(what, cause),
+        None => OpenError::Kernel {
+            what: what.to_owned(),
+            cause: error.to_string(),
+        },
+    }
+}

@@ -1,0 +1,164 @@
+//! The table as user space sees it: words and addresses, read beside the running program. The daemon
+//! inserts nothing and debits nothing here; it only clears words that no window needs any more.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use aya::maps::MapData;
+use limiter_common::bucket::life;
+use limiter_common::clock::Tick;
+use limiter_common::hash::{KeyHash, Seed};
+use limiter_common::key::Key;
+use limiter_common::layout::{AddressEntry, RuleEntry, SLOTS, map};
+use limiter_common::word::{Heat, RESERVED, Word};
+
+use super::error::MapError;
+use super::mapping::{Access, Mapping};
+
+const SLOTS_PER_BUCKET: usize = SLOTS as usize;
+
+/// Both arrays.
+#[derive(Debug)]
+pub struct Table {
+    words: Mapping<u64>,
+    addresses: Mapping<AddressEntry>,
+    mask: u32,
+    seed: Seed,
+}
+
+/// What a pool has given out in its present window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// In quanta of the rule's unit.
+    pub used: u32,
+    /// [`Heat::Spent`] once it was refused.
+    pub heat: Heat,
+    /// Ticks until its window ends.
+    pub ticks_left: u64,
+}
+
+/// A pool in use, with its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveKey {
+    /// Whose.
+    pub key: Key,
+    /// The rule's place among those asked for.
+    pub rule: usize,
+    /// How much.
+    pub usage: Use,
+}
+
+impl Table {
+    pub(super) fn new(words: &MapData, addresses: &MapData, seed: Seed) -> Result<Self, MapError> {
+        let failed = |cause: String| MapError::new(map::TABLE, cause);
+        let buckets = words
+            .info()
+            .map_err(|error| failed(error.to_string()))?
+            .max_entries();
+        if !buckets.is_power_of_two() {
+            return Err(failed(format!("{buckets} buckets are no power of two")));
+        }
+        let slots = buckets as usize * SLOTS_PER_BUCKET;
+        let words = Mapping::new(words.fd(), slots, Access::Write);
+        let addresses = Mapping::new(addresses.fd(), slots, Access::Read);
+        Ok(Self {
+            words: words.map_err(|cause| failed(cause.to_string()))?,
+            addresses: addresses.map_err(|cause| MapError::new(map::ADDRESSES, cause))?,
+            mask: buckets - 1,
+            seed,
+        })
+    }
+
+    /// Keys it can hold at most.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.words.len() as u64
+    }
+
+    /// Memory of words and addresses.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.slots() * (size_of::<u64>() + size_of::<AddressEntry>()) as u64
+    }
+
+    /// What a key has used of a rule's pool; `None` if it has no window open.
+    #[must_use]
+    pub fn find(&self, rule: &RuleEntry, key: Key, now: Tick) -> Option<Use> {
+        let hash = KeyHash::of(self.seed, key);
+        let fingerprint = hash.fingerprint(rule.id());
+        let first = hash.bucket(rule.group(), self.mask) as usize * SLOTS_PER_BUCKET;
+        let slots = self.words.words().get(first..first + SLOTS_PER_BUCKET)?;
+        let mut words = slots.iter().map(|slot| Word(slot.load(Relaxed)));
+        usage(words.find(|word| word.belongs_to(fingerprint))?, rule, now)
+    }
+
+    /// Visits every pool of these rules that has a window open, in no order. A word whose address was
+    /// overwritten at this moment is left out.
+    pub fn visit(&self, rules: &[RuleEntry], now: Tick, mut each: impl FnMut(LiveKey)) {
+        for (slot, word) in self.words.words().iter().enumerate() {
+            let word = Word(word.load(Relaxed));
+            if word == Word::EMPTY {
+                continue;
+            }
+            if let Some(live) = self.read(slot, word, rules, now) {
+                each(live);
+            }
+        }
+    }
+
+    /// Words that some window under this longest life needs.
+    #[must_use]
+    pub fn count_live(&self, now: Tick, span: u32) -> u64 {
+        let words = self
+            .words
+            .words()
+            .iter()
+            .map(|word| Word(word.load(Relaxed)));
+        words
+            .filter(|word| *word != Word::EMPTY && is_alive(*word, now, span))
+            .count() as u64
+    }
+
+    /// Clears words that no window needs. Ends are kept modulo seven hours: a word left lying would
+    /// seem alive again some day. Returns how many.
+    pub fn clear_dead(&self, now: Tick, span: u32) -> u64 {
+        let mut cleared = 0;
+        for slot in self.words.words() {
+            let word = Word(slot.load(Relaxed));
+            if word != Word::EMPTY
+                && !word.occupied(now, span)
+                // If the program has just begun a new window there, the word stays.
+                && slot.compare_exchange(word.0, Word::EMPTY.0, Relaxed, Relaxed).is_ok()
+            {
+                cleared += 1;
+            }
+        }
+        cleared
+    }
+
+    fn read(&self, slot: usize, word: Word, rules: &[RuleEntry], now: Tick) -> Option<LiveKey> {
+        let entry = self.addresses.read(slot)?;
+        let rule = rules.iter().position(|rule| rule.id() == entry.rule())?;
+        let usage = usage(word, &rules[rule], now)?;
+        let key = entry.key()?;
+        // Addresses are written without a lock: only what hashes back to the word is believed.
+        let hash = KeyHash::of(self.seed, key);
+        let bucket = hash.bucket(rules[rule].group(), self.mask) as usize;
+        let matches = bucket == slot / SLOTS_PER_BUCKET
+            && word.belongs_to(hash.fingerprint(rules[rule].id()));
+        matches.then_some(LiveKey { key, rule, usage })
+    }
+}
+
+/// `None` if the word is dead for its own rule, or being filled at this moment.
+fn usage(word: Word, rule: &RuleEntry, now: Tick) -> Option<Use> {
+    let alive = is_alive(word, now, life(rule.window())) && word.value() != RESERVED;
+    alive.then(|| Use {
+        used: word.value(),
+        heat: word.heat(),
+        ticks_left: word.ticks_left(now),
+    })
+}
+
+fn is_alive(word: Word, now: Tick, span: u32) -> bool {
+    (1..=u64::from(span)).contains(&word.ticks_left(now))
+}
