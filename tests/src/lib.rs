@@ -1,6 +1,7 @@
 //! The test kit: what kernel, namespace and daemon tests (and `cargo xtask demo`) need to set up real
 //! conditions and take them down again. It must not know how limiter works inside.
 
+pub mod frame;
 pub mod net;
 pub mod owner;
 pub mod process;
