@@ -5,6 +5,7 @@ pub mod frame;
 pub mod net;
 pub mod owner;
 pub mod process;
+#[cfg(feature = "kernel")]
 pub mod program;
 pub mod require;
 pub mod wait;

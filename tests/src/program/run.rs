@@ -1,0 +1,81 @@
+//! `BPF_PROG_TEST_RUN` (kernel 4.12; frames above one page: 5.18), and the choice of the CPU it runs on.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// What the program wants done with the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// `XDP_PASS`.
+    Pass,
+    /// `XDP_DROP`.
+    Drop,
+    /// Anything else, which this program must never answer.
+    Other(u32),
+}
+
+/// `struct { … } test` of `union bpf_attr`, as far as kernels since 5.18 read it.
+#[repr(C)]
+#[derive(Default)]
+struct Attributes {
+    program: u32,
+    answer: u32,
+    size_in: u32,
+    size_out: u32,
+    data_in: u64,
+    data_out: u64,
+    repeat: u32,
+    duration: u32,
+    context_size_in: u32,
+    context_size_out: u32,
+    context_in: u64,
+    context_out: u64,
+    flags: u32,
+    cpu: u32,
+    batch: u32,
+    padding: u32,
+}
+
+const BPF_PROG_TEST_RUN: i32 = 10;
+
+pub(super) fn once(program: BorrowedFd<'_>, frame: &[u8]) -> Action {
+    let mut attributes = Attributes {
+        program: program.as_raw_fd().unsigned_abs(),
+        size_in: u32::try_from(frame.len()).unwrap_or(u32::MAX),
+        data_in: frame.as_ptr() as u64,
+        repeat: 1,
+        ..Attributes::default()
+    };
+    // SAFETY: the attributes outlive the call, are of the size told, and name a readable buffer of
+    // the length told. The kernel writes `answer` and `duration` only, as no output was asked for.
+    let failed = unsafe {
+        libc::syscall(
+            libc::SYS_bpf,
+            BPF_PROG_TEST_RUN,
+            &raw mut attributes,
+            size_of::<Attributes>(),
+        )
+    } != 0;
+    assert!(!failed, "test run of {} bytes: {}", frame.len(), io::Error::last_os_error());
+    match attributes.answer {
+        1 => Action::Drop,
+        2 => Action::Pass,
+        other => Action::Other(other),
+    }
+}
+
+/// Runs `work` on this CPU (0 is the first) and goes back to where the thread may run otherwise.
+///
+/// # Panics
+/// If there is no such CPU.
+pub fn on_cpu<T>(cpu: usize, work: impl FnOnce() -> T) -> T {
+    let before = sched_getaffinity(None).unwrap_or_else(|error| panic!("affinity: {error}"));
+    let mut one = CpuSet::new();
+    one.set(cpu);
+    sched_setaffinity(None, &one).unwrap_or_else(|error| panic!("CPU {cpu}: {error}"));
+    let result = work();
+    sched_setaffinity(None, &before).unwrap_or_else(|error| panic!("affinity: {error}"));
+    result
+}

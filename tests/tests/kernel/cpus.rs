@@ -1,0 +1,64 @@
+//! The number of CPUs changes nothing (promise A9): one source, whichever way its packets spread.
+
+use std::thread;
+
+use limiter_tests::frame::Frame;
+use limiter_tests::program::{Program, on_cpu};
+use limiter_tests::require;
+use limiter_tests::require::Missing;
+
+use crate::ready;
+
+const LIMIT: usize = 1_000;
+
+fn policy() -> String {
+    format!(
+        "schema = 1\n[[rule]]\nname = \"udp\"\nmatch = [{{ protocol = \"udp\" }}]\n\
+         limit = {{ source = {LIMIT}, prefix = 100_000, total = 1_000_000 }}\nwindow = \"10s\"\n"
+    )
+}
+
+fn two_cpus() -> Result<(), Missing> {
+    match thread::available_parallelism() {
+        Ok(count) if count.get() >= 2 => Ok(()),
+        _ => Err("needs two CPUs".to_owned()),
+    }
+}
+
+/// Sends by turns: `turns` says which CPU takes the next packet.
+fn passed(turns: impl Iterator<Item = usize>) -> usize {
+    let program = Program::with_policy(&policy());
+    let frame = Frame::new().ipv4("192.0.2.1").udp(9).build();
+    turns.map(|cpu| on_cpu(cpu, || program.passes(&frame, 1))).sum()
+}
+
+#[test]
+fn one_source_gets_its_limit_exactly_however_its_packets_spread() {
+    require!(ready(), two_cpus());
+    let offered = 0..LIMIT + LIMIT / 5;
+    assert_eq!(passed(offered.clone().map(|_| 0)), LIMIT, "all on one");
+    assert_eq!(passed(offered.clone().map(|n| n % 2)), LIMIT, "alternating");
+    assert_eq!(passed(offered.clone().map(|n| usize::from(n % 10 == 0))), LIMIT, "9:1");
+    for change in [0, 1, 499, 999, 1_000, 1_100] {
+        let spread = offered.clone().map(|n| usize::from(n >= change));
+        assert_eq!(passed(spread), LIMIT, "one CPU, from packet {change} the other");
+    }
+}
+
+#[test]
+fn two_cpus_at_once_pass_exactly_the_limit_in_every_window() {
+    require!(ready(), two_cpus());
+    let mut program = Program::with_policy(&policy());
+    let frame = Frame::new().ipv4("192.0.2.1").udp(9).build();
+    for window in 0..20 {
+        program.at(window * 10_000);
+        let program = program.runner();
+        let frame = &frame;
+        let passed: usize = thread::scope(|scope| {
+            let halves =
+                [0, 1].map(|cpu| scope.spawn(move || on_cpu(cpu, || program.passes(frame, LIMIT))));
+            halves.map(|half| half.join().unwrap_or_default()).iter().sum()
+        });
+        assert_eq!(passed, LIMIT, "window {window}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The program in a real kernel, packet by packet: each test states the answer **and every counter**.
+//! Needs root and nothing else, so that it also runs alone in a virtual machine.
+
+mod cpus;
+mod faults;
+mod levels;
+mod never_refused;
+mod policies;
+mod shadow;
+mod units;
+mod windows;
+
+use limiter_tests::require;
+use limiter_tests::require::{Missing, root};
+
+/// What every test here needs.
+fn ready() -> Result<(), Missing> {
+    root()?;
+    if limiter_userspace::datapath::is_built() {
+        Ok(())
+    } else {
+        Err("the kernel program isn't in this binary: run `cargo xtask build` first".to_owned())
+    }
+}
+
+/// One rule over all UDP.
+const UDP: &str = r#"
+schema = 1
+[[rule]]
+name = "udp"
+match = [{ protocol = "udp" }]
+limit = { source = 20, prefix = 200 }
+window = "10s"
+"#;
+
+#[test]
+fn without_a_policy_ip_passes_and_is_counted_as_such() {
+    require!(ready());
+    use limiter_tests::frame::Frame;
+    use limiter_tests::program::{Action, Program};
+    let program = Program::load();
+    let frame = Frame::new().ipv4("192.0.2.1").udp(53).build();
+    program.expect(&frame, Action::Pass, &[("no-policy", 1)]);
+}
