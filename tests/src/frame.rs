@@ -152,10 +152,7 @@ impl Frame {
     /// Anything that isn't IP.
     #[must_use]
     pub fn other(self, ether_type: u16, bytes: Vec<u8>) -> Self {
-        Self {
-            network: Network::Other(ether_type, bytes),
-            ..self
-        }
+        Self { network: Network::Other(ether_type, bytes), ..self }
     }
 }
 
@@ -191,20 +188,13 @@ impl Frame {
     /// Any protocol with any bytes.
     #[must_use]
     pub fn protocol(self, number: u8, bytes: Vec<u8>) -> Self {
-        Self {
-            protocol: number,
-            transport: bytes,
-            ..self
-        }
+        Self { protocol: number, transport: bytes, ..self }
     }
 
     /// `length` bytes behind all headers.
     #[must_use]
     pub fn payload(self, length: usize) -> Self {
-        Self {
-            payload: length,
-            ..self
-        }
+        Self { payload: length, ..self }
     }
 }
 

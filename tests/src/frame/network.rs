@@ -15,13 +15,7 @@ impl Frame {
     #[must_use]
     pub fn ipv4(self, source: impl Display) -> Self {
         let (source, destination) = (address(source), Ipv4Addr::new(198, 51, 100, 1));
-        let network = Network::V4 {
-            source,
-            destination,
-            hops: 64,
-            options: 0,
-            fragment: 0,
-        };
+        let network = Network::V4 { source, destination, hops: 64, options: 0, fragment: 0 };
         Self { network, ..self }
     }
 
@@ -32,14 +26,7 @@ impl Frame {
     #[must_use]
     pub fn ipv6(self, source: impl Display) -> Self {
         let destination = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
-        Self {
-            network: Network::V6 {
-                source: address(source),
-                destination,
-                hops: 64,
-            },
-            ..self
-        }
+        Self { network: Network::V6 { source: address(source), destination, hops: 64 }, ..self }
     }
 
     /// Another destination, of the same family as the source.

@@ -28,14 +28,7 @@ impl Frame {
     }
 
     fn ipv4_packet(&self) -> Vec<u8> {
-        let Network::V4 {
-            source,
-            destination,
-            hops,
-            options,
-            fragment,
-        } = &self.network
-        else {
+        let Network::V4 { source, destination, hops, options, fragment } = &self.network else {
             return Vec::new();
         };
         let addresses = [source.octets(), destination.octets()].concat();
@@ -55,19 +48,11 @@ impl Frame {
     }
 
     fn ipv6_packet(&self) -> Vec<u8> {
-        let Network::V6 {
-            source,
-            destination,
-            hops,
-        } = &self.network
-        else {
+        let Network::V6 { source, destination, hops } = &self.network else {
             return Vec::new();
         };
         let addresses = [source.octets(), destination.octets()].concat();
-        let fragment = self
-            .extensions
-            .iter()
-            .any(|extension| extension.number == 44);
+        let fragment = self.extensions.iter().any(|extension| extension.number == 44);
         let body = self.body(&addresses, fragment);
         let (next, chain) = chain(&self.extensions, self.protocol);
         let mut header = vec![0x60, 0, 0, 0];
@@ -101,11 +86,7 @@ impl Frame {
             _ => checksum(&[&pseudo, &body]),
         };
         // RFC 768: a sum of zero is sent as all ones, for zero means "none".
-        let sum = if self.protocol == UDP && sum == [0, 0] {
-            [0xff, 0xff]
-        } else {
-            sum
-        };
+        let sum = if self.protocol == UDP && sum == [0, 0] { [0xff, 0xff] } else { sum };
         body[at..at + 2].copy_from_slice(&sum);
         body
     }
@@ -131,9 +112,8 @@ fn length_field(length: usize) -> [u8; 2] {
 /// RFC 1071, over parts of which only the last may have an odd length.
 pub(super) fn checksum(parts: &[&[u8]]) -> [u8; 2] {
     let words = parts.iter().flat_map(|part| part.chunks(2));
-    let sum: u64 = words
-        .map(|word| u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0)))
-        .sum();
+    let sum: u64 =
+        words.map(|word| u64::from(word[0]) << 8 | u64::from(*word.get(1).unwrap_or(&0))).sum();
     let mut folded = sum;
     while folded > 0xffff {
         folded = (folded & 0xffff) + (folded >> 16);
