@@ -14,7 +14,8 @@ pub enum Address {
 pub struct Protocol(u16);
 
 impl Protocol {
-    /// The headers don't say (too many extension headers; a later fragment that starts inside one).
+    /// The headers don't say (too many extension headers; one that is cut off; a later fragment that
+    /// starts inside one).
     /// Every rule that names no ports matches it, whatever the rule's protocol.
     pub const UNKNOWN: Self = Self(256);
     /// ICMP for IPv4.
@@ -74,7 +75,7 @@ pub struct Packet {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Fault {
-    /// The frame ends inside a header.
+    /// The frame ends inside a header, or the packet does by its own length field.
     CutOff = 0,
     /// A header contradicts itself (IP version, IPv4 header length below 20).
     Malformed = 1,
