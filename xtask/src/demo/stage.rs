@@ -9,7 +9,7 @@ use limiter_tests::process::{Daemon, Home, Invocation};
 
 use crate::process::target;
 
-const POLICY: &str = include_str!("policy.toml");
+const POLICY: &str = include_str!("../../../examples/demo.toml");
 const INTERFACE: &str = "edge0";
 
 /// Addresses that are kept for documentation and measuring, so that none can be anybody's.
