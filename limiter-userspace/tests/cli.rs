@@ -145,21 +145,12 @@ fn check_reports_all_mistakes_at_once() {
     let text =
         "schema = 1\nfoo = 2\n[[rule]]\nname = 'a'\nlimit = { source = 1 }\nwindow = '10x'\n";
     std::fs::write(&file, text).unwrap();
-    let (message, code) = complaint(
-        &limiter(&["check", file.to_str().unwrap()])
-            .output()
-            .unwrap(),
-    );
-    let head = format!(
-        "limiter: {}: refused: 3 mistakes\nline 2: foo: ",
-        file.display()
-    );
+    let (message, code) = complaint(&limiter(&["check", file.to_str().unwrap()]).output().unwrap());
+    let head = format!("limiter: {}: refused: 3 mistakes\nline 2: foo: ", file.display());
     assert!(message.starts_with(&head), "{message}");
     assert_eq!(code, Some(1));
 
-    let json = limiter(&["check", file.to_str().unwrap(), "--json"])
-        .output()
-        .unwrap();
+    let json = limiter(&["check", file.to_str().unwrap(), "--json"]).output().unwrap();
     assert_eq!(json.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["ok"], false);

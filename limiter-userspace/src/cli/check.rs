@@ -56,10 +56,7 @@ impl Check {
                 if global.json {
                     output::answer(true, &answer, |_| String::new())?;
                 }
-                Err(CliError::Policy {
-                    file: self.file,
-                    why: tame_lines(&why),
-                })
+                Err(CliError::Policy { file: self.file, why: tame_lines(&why) })
             }
         }
     }
@@ -78,15 +75,8 @@ fn judge(text: &str, Buckets(buckets): Buckets) -> (Answer, Option<String>) {
         Ok(checked) => checked,
         Err(problems) => {
             answer.problems = problems.list().to_vec();
-            let mistakes = if problems.count() == 1 {
-                "mistake"
-            } else {
-                "mistakes"
-            };
-            return (
-                answer,
-                Some(format!("{} {mistakes}\n{problems}", problems.count())),
-            );
+            let mistakes = if problems.count() == 1 { "mistake" } else { "mistakes" };
+            return (answer, Some(format!("{} {mistakes}\n{problems}", problems.count())));
         }
     };
     answer.warnings = warnings;
@@ -109,17 +99,7 @@ fn fits(policy: &Policy) -> Result<(), String> {
 }
 
 fn page(file: &str, answer: &Answer) -> String {
-    let report = answer
-        .report
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let warnings = answer
-        .warnings
-        .iter()
-        .map(|warning| format!("warning: {warning}\n"));
-    tame_lines(&format!(
-        "{report}\n{}{file}: no mistakes",
-        warnings.collect::<String>()
-    )) + "\n"
+    let report = answer.report.as_ref().map(ToString::to_string).unwrap_or_default();
+    let warnings = answer.warnings.iter().map(|warning| format!("warning: {warning}\n"));
+    tame_lines(&format!("{report}\n{}{file}: no mistakes", warnings.collect::<String>())) + "\n"
 }
