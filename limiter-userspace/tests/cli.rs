@@ -158,6 +158,21 @@ fn check_reports_all_mistakes_at_once() {
 }
 
 #[test]
+fn verbs_without_the_daemon_say_that_nothing_is_there() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["bypass"], "limiter: map BYPASS: /nowhere/"),
+        (&["detach", "lo"], "limiter: lo: not guarded by limiter"),
+        (&["attach", "lo"], "limiter: no program in /nowhere/"),
+    ];
+    for (verb, expected) in cases {
+        let output = limiter(&[verb, &["--pin-dir", "/nowhere"]].concat()).output().unwrap();
+        let (message, code) = complaint(&output);
+        assert!(message.starts_with(expected), "{message}");
+        assert_eq!(code, Some(1));
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let daemon = Daemon::start();
     let mut command = limiter(&["top"]);

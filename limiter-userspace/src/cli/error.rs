@@ -29,8 +29,6 @@ pub(super) enum CliError {
     Closed,
     #[error("{}: refused: {why}", file.display())]
     Policy { file: PathBuf, why: String },
-    #[error("{0} is not part of this build yet")]
-    Missing(&'static str),
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error(transparent)]
