@@ -127,6 +127,52 @@ fn run_says_what_is_missing() {
 }
 
 #[test]
+fn check_reports_what_a_good_policy_means() {
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/demo.toml");
+    let report = said(&limiter(&["check", demo]).output().unwrap());
+    assert!(report.starts_with("rule \"demo\" (enforce)\n"), "{report}");
+    assert!(report.ends_with("demo.toml: no mistakes\n"), "{report}");
+    let json = said(&limiter(&["check", demo, "--json"]).output().unwrap());
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["ok"], true);
+    assert_eq!(json["report"]["rules"][0]["rule"], "demo");
+}
+
+#[test]
+fn check_reports_all_mistakes_at_once() {
+    let daemon = Daemon::start();
+    let file = daemon.directory().join("bad.toml");
+    let text =
+        "schema = 1\nfoo = 2\n[[rule]]\nname = 'a'\nlimit = { source = 1 }\nwindow = '10x'\n";
+    std::fs::write(&file, text).unwrap();
+    let (message, code) = complaint(&limiter(&["check", file.to_str().unwrap()]).output().unwrap());
+    let head = format!("limiter: {}: refused: 3 mistakes\nline 2: foo: ", file.display());
+    assert!(message.starts_with(&head), "{message}");
+    assert_eq!(code, Some(1));
+
+    let json = limiter(&["check", file.to_str().unwrap(), "--json"]).output().unwrap();
+    assert_eq!(json.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["ok"], false);
+    assert_eq!(json["problems"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn verbs_without_the_daemon_say_that_nothing_is_there() {
+    let cases: [(&[&str], &str); 3] = [
+        (&["bypass"], "limiter: map BYPASS: /nowhere/"),
+        (&["detach", "lo"], "limiter: lo: not guarded by limiter"),
+        (&["attach", "lo"], "limiter: no program in /nowhere/"),
+    ];
+    for (verb, expected) in cases {
+        let output = limiter(&[verb, &["--pin-dir", "/nowhere"]].concat()).output().unwrap();
+        let (message, code) = complaint(&output);
+        assert!(message.starts_with(expected), "{message}");
+        assert_eq!(code, Some(1));
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let daemon = Daemon::start();
     let mut command = limiter(&["top"]);

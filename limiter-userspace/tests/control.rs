@@ -120,6 +120,17 @@ async fn a_stopped_daemon_leaves_no_socket_and_a_clear_message() {
 }
 
 #[tokio::test]
+async fn a_daemon_that_ends_in_between_is_not_taken_for_another_version() {
+    let daemon = Daemon::start();
+    let path = daemon.directory().join("ending.sock");
+    let ending = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let thread = std::thread::spawn(move || drop(ending.accept()));
+    let refused = Client::new(&path).status().await.unwrap_err();
+    assert!(matches!(refused, ClientError::WentAway(_)), "{refused}");
+    thread.join().unwrap();
+}
+
+#[tokio::test]
 async fn another_program_on_the_socket_is_told_from_the_daemon() {
     let daemon = Daemon::start();
     let path = daemon.directory().join("other.sock");

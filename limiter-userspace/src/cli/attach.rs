@@ -7,7 +7,6 @@ use super::Global;
 use super::error::CliError;
 use super::output;
 use crate::daemon::config::Interface;
-use crate::datapath::Pins;
 use crate::datapath::attach::{self, Done, Mode};
 
 /// Attach the program to an interface that `detach` took it from, daemon or no daemon
@@ -24,18 +23,14 @@ pub(super) struct Attach {
 
 impl Attach {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
-        let mode = if self.generic {
-            Mode::Generic
-        } else {
-            Mode::Native
-        };
+        let pins = global.pins();
+        let mode = if self.generic { Mode::Generic } else { Mode::Native };
         let interface = self.interface.0;
-        let done = attach::restore(&Pins::new(global.pin_dir()), &interface, mode)?;
-        let answer = Answer {
-            interface,
-            new: done == Done::Attached,
-        };
-        output::answer(global.json, &answer, said)
+        let done = attach::restore(&pins, &interface, mode)?;
+        // As the kernel has it: a link that was there keeps the mode it was made with.
+        let attached = attach::look(&pins, &interface)?.mode.map_or("none", Mode::name);
+        let new = done == Done::Attached;
+        output::answer(global.json, &Answer { interface, new, attached }, said)
     }
 }
 
@@ -44,13 +39,12 @@ struct Answer {
     interface: String,
     /// False if it was attached already.
     new: bool,
+    /// `native`, `generic`, or `none` if somebody took it off again at once.
+    attached: &'static str,
 }
 
-fn said(Answer { interface, new }: &Answer) -> String {
-    let what = if *new {
-        "attached"
-    } else {
-        "was attached already; its program is the present one"
-    };
-    format!("{interface}: {what}\n")
+fn said(Answer { interface, new, attached }: &Answer) -> String {
+    let what =
+        if *new { "attached" } else { "was attached already; its program is the present one" };
+    format!("{interface}: {what} ({attached})\n")
 }

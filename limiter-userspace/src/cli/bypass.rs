@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Global;
 use super::error::CliError;
 use super::output;
-use crate::datapath::{Pins, bypass};
+use crate::datapath::bypass;
 
-/// Stop refusing, on every interface at once, daemon or no daemon; show what holds without MODE
+/// Stop refusing, on every interface at once, daemon or no daemon; without MODE: show what holds
 #[derive(Args, Debug)]
 #[command(after_help = "Example: limiter bypass shadow\n         limiter bypass off")]
 pub(super) struct BypassVerb {
@@ -29,14 +29,12 @@ enum BypassArg {
 
 impl BypassVerb {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
-        let pins = Pins::new(global.pin_dir());
+        let pins = global.pins();
         if let Some(mode) = self.mode {
             bypass::set(&pins, mode.into())?;
         }
         let bypass = bypass::get(&pins)?;
-        let answer = Answer {
-            bypass: bypass::name(bypass),
-        };
+        let answer = Answer { bypass: bypass::name(bypass) };
         output::answer(global.json, &answer, |_| said(bypass))
     }
 }
@@ -59,8 +57,12 @@ struct Answer {
 fn said(bypass: Bypass) -> String {
     let means = match bypass {
         Bypass::Off => "the policy holds",
-        Bypass::Shadow => "packets are judged and counted, NONE IS REFUSED",
-        Bypass::Pass => "packets are not looked at, NONE IS REFUSED",
+        Bypass::Shadow => {
+            "packets are judged and counted, NONE IS REFUSED; end it with `limiter bypass off`"
+        }
+        Bypass::Pass => {
+            "packets are not looked at, NONE IS REFUSED; end it with `limiter bypass off`"
+        }
     };
     format!("bypass {}: {means}\n", bypass::name(bypass))
 }

@@ -7,7 +7,6 @@ use super::Global;
 use super::error::CliError;
 use super::output;
 use crate::daemon::config::Interface;
-use crate::datapath::Pins;
 use crate::datapath::attach;
 
 /// Take the program off an interface, daemon or no daemon; it stays off until `attach`
@@ -22,7 +21,7 @@ pub(super) struct Detach {
 impl Detach {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
         let interface = self.interface.0;
-        attach::release(&Pins::new(global.pin_dir()), &interface)?;
+        attach::release(&global.pins(), &interface)?;
         output::answer(global.json, &Answer { interface }, said)
     }
 }

@@ -27,8 +27,8 @@ pub(super) enum CliError {
     /// Whoever read our output has read enough: no fault of anyone.
     #[error("standard output is closed")]
     Closed,
-    #[error("{0} is not part of this build yet")]
-    Missing(&'static str),
+    #[error("{}: refused: {why}", file.display())]
+    Policy { file: PathBuf, why: String },
     #[error(transparent)]
     Attach(#[from] AttachError),
     #[error(transparent)]

@@ -23,6 +23,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::control::client::Client;
 use crate::daemon::config::{DEFAULT_PIN_DIR, DEFAULT_SOCKET};
+use crate::datapath::Pins;
 use error::CliError;
 
 /// Limits packets per source, per prefix and in total, in the kernel, before they cost anything.
@@ -74,8 +75,8 @@ impl Global {
         Client::new(self.socket.as_deref().unwrap_or(DEFAULT_SOCKET.as_ref()))
     }
 
-    fn pin_dir(&self) -> PathBuf {
-        self.pin_dir.clone().unwrap_or_else(|| DEFAULT_PIN_DIR.into())
+    fn pins(&self) -> Pins {
+        Pins::new(self.pin_dir.as_deref().unwrap_or(DEFAULT_PIN_DIR.as_ref()))
     }
 }
 

@@ -50,6 +50,12 @@ pub enum ClientError {
         DEADLINE.as_secs()
     )]
     Deadline(PathBuf),
+    /// The connection ended first.
+    #[error(
+        "{}: the daemon went away without an answer: it is stopping, or failed to start; look at its log",
+        .0.display()
+    )]
+    WentAway(PathBuf),
     /// Something else came.
     #[error(
         "{}: not understood: {why}; program and daemon are of different versions (restart the daemon), or another program listens there",
@@ -136,7 +142,7 @@ impl Client {
     ) -> Result<T, ClientError> {
         let stream =
             UnixStream::connect(&self.socket).await.map_err(|error| self.unheard(error))?;
-        let broken = |error: hyper::Error| self.not_understood(&error);
+        let broken = |error| self.broken(&error);
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let request = Request::builder()
@@ -175,6 +181,13 @@ impl Client {
             io::ErrorKind::PermissionDenied => ClientError::NotAllowed(socket),
             _ => ClientError::NoDaemon { socket, source },
         }
+    }
+
+    fn broken(&self, error: &hyper::Error) -> ClientError {
+        if error.is_parse() {
+            return self.not_understood(error);
+        }
+        ClientError::WentAway(self.socket.clone())
     }
 
     fn not_understood(&self, why: &impl ToString) -> ClientError {
