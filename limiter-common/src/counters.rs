@@ -63,10 +63,10 @@ impl RuleCount {
     const fn place(self) -> u32 {
         match self {
             Self::Passed => 0,
-            Self::Refused(level) => 1 + level as u32,
-            Self::WouldRefuse(level) => 4 + level as u32,
-            Self::Crowded(level) => 7 + level as u32,
-            Self::Displaced(level) => 10 + level as u32,
+            Self::Refused(level) => (level as u32).wrapping_add(1),
+            Self::WouldRefuse(level) => (level as u32).wrapping_add(4),
+            Self::Crowded(level) => (level as u32).wrapping_add(7),
+            Self::Displaced(level) => (level as u32).wrapping_add(10),
             Self::Contended => 13,
         }
     }
@@ -75,7 +75,8 @@ impl RuleCount {
     #[inline(always)]
     #[must_use]
     pub const fn row(self, rule: u32) -> u32 {
-        RULES_FROM + (rule & (RULE_ROWS - 1)) * PER_RULE + self.place()
+        let rule = rule & (RULE_ROWS - 1);
+        RULES_FROM.wrapping_add(rule.wrapping_mul(PER_RULE)).wrapping_add(self.place())
     }
 }
 
@@ -90,7 +91,7 @@ pub const fn exit_row(exit: Exit) -> u32 {
 #[inline(always)]
 #[must_use]
 pub const fn fault_row(fault: Fault) -> u32 {
-    FAULT_ROWS + fault as u32
+    FAULT_ROWS.wrapping_add(fault as u32)
 }
 
 #[cfg(test)]
