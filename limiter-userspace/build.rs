@@ -9,10 +9,9 @@ fn main() -> io::Result<()> {
     let object = env::var_os("LIMITER_OBJECT").map_or_else(default_object, PathBuf::from);
     println!("cargo:rerun-if-changed={}", object.display());
     // A file that doesn't exist yet is noticed by its directory.
-    if let (false, Some(directory)) = (
-        object.exists(),
-        object.parent().filter(|path| path.exists()),
-    ) {
+    if let (false, Some(directory)) =
+        (object.exists(), object.parent().filter(|path| path.exists()))
+    {
         println!("cargo:rerun-if-changed={}", directory.display());
     }
     let copy = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("limiter.o");
@@ -26,8 +25,5 @@ fn main() -> io::Result<()> {
 /// Where `cargo xtask build` leaves it.
 fn default_object() -> PathBuf {
     let package = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
-    package
-        .parent()
-        .unwrap_or(Path::new("."))
-        .join("target/limiter.o")
+    package.parent().unwrap_or(Path::new(".")).join("target/limiter.o")
 }

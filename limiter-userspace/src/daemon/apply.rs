@@ -81,12 +81,7 @@ impl Enforced {
             }
             Err(reasons) => {
                 let origin = origin(file);
-                tracing::warn!(
-                    origin,
-                    running = self.record.version,
-                    reasons,
-                    "policy refused"
-                );
+                tracing::warn!(origin, running = self.record.version, reasons, "policy refused");
                 self.refusal = Some(format!("{origin}: {reasons}"));
             }
         }
@@ -117,10 +112,7 @@ impl Enforced {
         if let Err(error) = self.remember() {
             warnings.push(format!("in force, but a restart will not know it: {error}"));
         }
-        Ok(Applied {
-            version: self.record.version,
-            warnings,
-        })
+        Ok(Applied { version: self.record.version, warnings })
     }
 
     /// Changes a rule's mode over what the file says.
@@ -141,17 +133,9 @@ impl Enforced {
             }
         }
         self.overlay = next;
-        let ModeChange {
-            rule,
-            mode,
-            owner,
-            reason,
-        } = change;
+        let ModeChange { rule, mode, owner, reason } = change;
         tracing::warn!(rule, mode, owner, reason, "mode of a rule set");
-        Ok(Applied {
-            version: self.record.version,
-            warnings: Vec::new(),
-        })
+        Ok(Applied { version: self.record.version, warnings: Vec::new() })
     }
 
     fn remember(&self) -> Result<(), DaemonError> {
@@ -170,9 +154,7 @@ pub(super) fn origin(file: Option<&Path>) -> String {
 }
 
 pub(super) fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn install(

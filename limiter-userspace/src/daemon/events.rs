@@ -70,11 +70,7 @@ impl Clock {
     /// Now, all well.
     pub(super) fn new() -> Self {
         let now = Instant::now();
-        Self {
-            started: now,
-            swept: now,
-            synchronised: true,
-        }
+        Self { started: now, swept: now, synchronised: true }
     }
 }
 
@@ -95,9 +91,7 @@ impl Servers {
     pub(super) fn begin(metrics: Option<TcpListener>, socket: UnixListener) -> io::Result<Self> {
         let (sender, commands) = mpsc::channel(QUEUE);
         let (stop, stopped) = watch::channel(false);
-        let address = metrics
-            .as_ref()
-            .and_then(|listener| listener.local_addr().ok());
+        let address = metrics.as_ref().and_then(|listener| listener.local_addr().ok());
         let until_stop = |mut stopped: watch::Receiver<bool>| async move {
             // An error means that the loop is gone: as good as told.
             let _ = stopped.wait_for(|stop| *stop).await;
@@ -134,12 +128,7 @@ impl Servers {
 
     /// Ends the servers; requests that still wait are told so.
     async fn end(self) {
-        let Self {
-            commands,
-            stop,
-            tasks,
-            ..
-        } = self;
+        let Self { commands, stop, tasks, .. } = self;
         drop(commands);
         let _ = stop.send(true);
         for task in tasks {
@@ -161,12 +150,7 @@ impl Daemon {
         self.tick();
         service::ready();
         let (record, interfaces) = (&self.enforced.record, self.config.interfaces.join(" "));
-        tracing::info!(
-            interfaces,
-            policy = record.version,
-            origin = record.origin,
-            "ready"
-        );
+        tracing::info!(interfaces, policy = record.version, origin = record.origin, "ready");
         loop {
             match self.servers.next().await {
                 Event::Command(command) => self.answer(command),
@@ -189,11 +173,7 @@ impl Daemon {
             tracing::warn!(
                 synchronised = step.synchronised,
                 "the wall clock and the windows' clock are {} a second apart",
-                if step.synchronised {
-                    "no longer"
-                } else {
-                    "more than"
-                }
+                if step.synchronised { "no longer" } else { "more than" }
             );
         }
         self.clock.synchronised = step.synchronised;
@@ -211,10 +191,7 @@ impl Daemon {
         self.clock.swept = Instant::now();
         match self.datapath.policy() {
             Ok(Some(policy)) => {
-                let cleared = self
-                    .datapath
-                    .table()
-                    .clear_dead(self.datapath.now(), policy.span);
+                let cleared = self.datapath.table().clear_dead(self.datapath.now(), policy.span);
                 tracing::debug!(cleared, "cleared words that no window needs");
             }
             Ok(None) => {}
@@ -285,16 +262,9 @@ impl Daemon {
     }
 
     fn table(&self) -> Result<TableStatus, MapError> {
-        let (table, span) = (
-            self.datapath.table(),
-            self.datapath.policy()?.map_or(0, |p| p.span),
-        );
+        let (table, span) = (self.datapath.table(), self.datapath.policy()?.map_or(0, |p| p.span));
         let live = table.count_live(self.datapath.now(), span);
-        Ok(TableStatus {
-            slots: table.slots(),
-            bytes: table.bytes(),
-            live,
-        })
+        Ok(TableStatus { slots: table.slots(), bytes: table.bytes(), live })
     }
 
     fn explain(&self, address: IpAddr) -> Result<Explanation, MapError> {
@@ -302,13 +272,7 @@ impl Daemon {
             IpAddr::V4(address) => Address::V4(address.octets()),
             IpAddr::V6(address) => Address::V6(address.octets()),
         });
-        let Enforced {
-            policy,
-            entries,
-            overlay,
-            record,
-            ..
-        } = &self.enforced;
+        let Enforced { policy, entries, overlay, record, .. } = &self.enforced;
         let now = self.datapath.now();
         let find = |rule: &_, key| self.datapath.table().find(rule, key, now);
         let unix = self.datapath.unix_now();
@@ -322,9 +286,7 @@ impl Daemon {
     }
 
     fn top(&self, by: TopBy, rows: usize) -> Top {
-        let Enforced {
-            policy, entries, ..
-        } = &self.enforced;
+        let Enforced { policy, entries, .. } = &self.enforced;
         let (now, unix) = (self.datapath.now(), self.datapath.unix_now());
         answer::top(policy, entries, by, rows, unix, |each| {
             self.datapath.table().visit(entries, now, each);

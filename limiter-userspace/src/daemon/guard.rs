@@ -37,12 +37,7 @@ impl Guards {
             Attach::Native => Mode::Native,
             Attach::Generic => Mode::Generic,
         };
-        let mut guards = Self {
-            pins,
-            interfaces,
-            mode,
-            problems: BTreeMap::new(),
-        };
+        let mut guards = Self { pins, interfaces, mode, problems: BTreeMap::new() };
         let mut attached = Vec::new();
         for interface in guards.interfaces.clone() {
             if attach::look(&guards.pins, &interface)?.marked {
@@ -143,9 +138,7 @@ impl Guards {
     /// Interfaces with links of ours that nobody configured this time.
     fn others(&self) -> Vec<String> {
         let linked = self.pins.linked().into_iter();
-        linked
-            .filter(|name| !self.interfaces.contains(name))
-            .collect()
+        linked.filter(|name| !self.interfaces.contains(name)).collect()
     }
 
     /// They get the present program too: the last one would go on, with nobody to look after it.
@@ -192,15 +185,7 @@ mod tests {
     use super::*;
 
     fn planned(index: Option<u32>, mode: Option<Mode>, marked: bool) -> Plan {
-        plan(
-            &Guard {
-                index,
-                mode,
-                marked,
-            },
-            Mode::Native,
-            "eth0",
-        )
+        plan(&Guard { index, mode, marked }, Mode::Native, "eth0")
     }
 
     #[test]

@@ -25,18 +25,10 @@ pub(super) fn lock(pin_dir: &Path) -> Result<Lock, DaemonError> {
     };
     let directory = File::open(pin_dir).map_err(state)?;
     match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Lock {
-            _directory: directory,
-        }),
+        Ok(()) => Ok(Lock { _directory: directory }),
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            let pid = holder(
-                &directory,
-                &fs::read_to_string("/proc/locks").unwrap_or_default(),
-            );
-            Err(DaemonError::Running {
-                path: pin_dir.to_owned(),
-                pid,
-            })
+            let pid = holder(&directory, &fs::read_to_string("/proc/locks").unwrap_or_default());
+            Err(DaemonError::Running { path: pin_dir.to_owned(), pid })
         }
         Err(cause) => Err(state(cause.into())),
     }
@@ -64,9 +56,7 @@ pub(super) fn require_capabilities() -> Result<(), DaemonError> {
     if missing.is_empty() {
         return Ok(());
     }
-    Err(DaemonError::NotPermitted {
-        missing: missing.join(", "),
-    })
+    Err(DaemonError::NotPermitted { missing: missing.join(", ") })
 }
 
 fn missing(has: CapabilitySet) -> Vec<&'static str> {
@@ -90,10 +80,7 @@ mod tests {
 
     #[test]
     fn missing_capabilities_are_named() {
-        assert_eq!(
-            missing(CapabilitySet::empty()),
-            ["CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"]
-        );
+        assert_eq!(missing(CapabilitySet::empty()), ["CAP_BPF", "CAP_NET_ADMIN", "CAP_PERFMON"]);
         assert_eq!(missing(CapabilitySet::SYS_ADMIN), ["CAP_NET_ADMIN"]);
         let least = CapabilitySet::BPF | CapabilitySet::NET_ADMIN | CapabilitySet::PERFMON;
         assert!(missing(least).is_empty());

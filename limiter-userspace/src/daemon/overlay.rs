@@ -29,11 +29,7 @@ impl Overlay {
     pub(super) fn read(state_dir: &Path) -> Result<Self, DaemonError> {
         let path = Self::path(state_dir);
         let overlay: Self = store::read(&path)?.unwrap_or_default();
-        match overlay
-            .modes
-            .iter()
-            .find(|(_, set)| parse(&set.mode).is_none())
-        {
+        match overlay.modes.iter().find(|(_, set)| parse(&set.mode).is_none()) {
             None => Ok(overlay),
             Some((rule, set)) => Err(DaemonError::State {
                 path,
@@ -46,9 +42,7 @@ impl Overlay {
     pub(super) fn overrides(&self) -> ModeOverrides {
         let modes = self.modes.iter();
         ModeOverrides(
-            modes
-                .filter_map(|(rule, set)| Some((rule.clone(), parse(&set.mode)?)))
-                .collect(),
+            modes.filter_map(|(rule, set)| Some((rule.clone(), parse(&set.mode)?))).collect(),
         )
     }
 
@@ -70,10 +64,7 @@ impl Overlay {
             return Ok(next);
         }
         if parse(&change.mode).is_none() {
-            return Err(format!(
-                "no mode {:?}; choose enforce, shadow or file",
-                change.mode
-            ));
+            return Err(format!("no mode {:?}; choose enforce, shadow or file", change.mode));
         }
         let set = ModeOverride {
             mode: change.mode.clone(),
@@ -87,15 +78,8 @@ impl Overlay {
 }
 
 fn unknown(rule: &str, policy: &Policy) -> String {
-    let names: Vec<&str> = policy
-        .rules()
-        .iter()
-        .map(|rule| rule.name().as_str())
-        .collect();
-    format!(
-        "no rule {rule:?} in the policy in force; its rules: {}",
-        names.join(", ")
-    )
+    let names: Vec<&str> = policy.rules().iter().map(|rule| rule.name().as_str()).collect();
+    format!("no rule {rule:?} in the policy in force; its rules: {}", names.join(", "))
 }
 
 fn parse(mode: &str) -> Option<Mode> {
@@ -116,38 +100,24 @@ mod tests {
 
     fn change(rule: &str, mode: &str) -> ModeChange {
         let (owner, reason) = ("ops".to_owned(), "test".to_owned());
-        ModeChange {
-            rule: rule.to_owned(),
-            mode: mode.to_owned(),
-            owner,
-            reason,
-        }
+        ModeChange { rule: rule.to_owned(), mode: mode.to_owned(), owner, reason }
     }
 
     #[test]
     fn a_mode_is_set_kept_and_taken_back() {
         let policy = Policy::parse(POLICY).unwrap().policy;
-        let set = Overlay::default()
-            .with(&change("a", "shadow"), &policy, 77)
-            .unwrap();
+        let set = Overlay::default().with(&change("a", "shadow"), &policy, 77).unwrap();
         assert_eq!(set.modes["a"].since_unix_s, 77);
         assert_eq!(set.overrides().0["a"], Mode::Shadow);
-        assert_eq!(
-            set.with(&change("a", "file"), &policy, 78).unwrap(),
-            Overlay::default()
-        );
+        assert_eq!(set.with(&change("a", "file"), &policy, 78).unwrap(), Overlay::default());
     }
 
     #[test]
     fn unknown_rules_and_modes_are_refused_with_what_there_is() {
         let policy = Policy::parse(POLICY).unwrap().policy;
-        let refused = Overlay::default()
-            .with(&change("b", "shadow"), &policy, 0)
-            .unwrap_err();
+        let refused = Overlay::default().with(&change("b", "shadow"), &policy, 0).unwrap_err();
         assert!(refused.contains("its rules: a"), "{refused}");
-        let refused = Overlay::default()
-            .with(&change("a", "off"), &policy, 0)
-            .unwrap_err();
+        let refused = Overlay::default().with(&change("a", "off"), &policy, 0).unwrap_err();
         assert!(refused.contains("enforce, shadow or file"), "{refused}");
     }
 
@@ -155,19 +125,12 @@ mod tests {
     fn it_survives_in_its_file_and_garbage_there_is_no_overlay() {
         let scratch = Scratch::new("overlay");
         let policy = Policy::parse(POLICY).unwrap().policy;
-        let set = Overlay::default()
-            .with(&change("a", "shadow"), &policy, 77)
-            .unwrap();
+        let set = Overlay::default().with(&change("a", "shadow"), &policy, 77).unwrap();
         store::write(&Overlay::path(scratch.path()), &set).unwrap();
         assert_eq!(Overlay::read(scratch.path()).unwrap(), set);
         let bad =
             r#"{"modes": {"a": {"mode": "of", "owner": "", "reason": "", "since_unix_s": 0}}}"#;
         std::fs::write(Overlay::path(scratch.path()), bad).unwrap();
-        assert!(
-            Overlay::read(scratch.path())
-                .unwrap_err()
-                .to_string()
-                .contains("\"of\"")
-        );
+        assert!(Overlay::read(scratch.path()).unwrap_err().to_string().contains("\"of\""));
     }
 }

@@ -50,10 +50,7 @@ pub(super) fn next(running: Option<&Policy>, floor: u64, offered: &Policy) -> Re
     match offered.version() {
         None => Ok(Next::Install(floor.saturating_add(1))),
         Some(version) if version > floor => Ok(Next::Install(version)),
-        Some(offered) => Err(Older {
-            offered,
-            running: floor,
-        }),
+        Some(offered) => Err(Older { offered, running: floor }),
     }
 }
 
@@ -75,30 +72,15 @@ mod tests {
         let next = |offered: &Policy| next(Some(&running), 7, offered);
         assert_eq!(next(&policy("version = 7", 5)), Ok(Next::Same));
         assert_eq!(next(&policy("version = 9", 5)), Ok(Next::Install(9)));
-        assert_eq!(
-            next(&policy("version = 7", 6)),
-            Err(Older {
-                offered: 7,
-                running: 7
-            })
-        );
-        assert_eq!(
-            next(&policy("version = 3", 5)),
-            Err(Older {
-                offered: 3,
-                running: 7
-            })
-        );
+        assert_eq!(next(&policy("version = 7", 6)), Err(Older { offered: 7, running: 7 }));
+        assert_eq!(next(&policy("version = 3", 5)), Err(Older { offered: 3, running: 7 }));
     }
 
     #[test]
     fn without_a_version_it_is_one_more_than_the_last() {
         let running = policy("", 5);
         assert_eq!(next(Some(&running), 7, &policy("", 5)), Ok(Next::Same));
-        assert_eq!(
-            next(Some(&running), 7, &policy("", 6)),
-            Ok(Next::Install(8))
-        );
+        assert_eq!(next(Some(&running), 7, &policy("", 6)), Ok(Next::Install(8)));
         assert_eq!(next(None, 0, &policy("", 6)), Ok(Next::Install(1)));
     }
 }

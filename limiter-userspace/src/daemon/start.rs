@@ -98,10 +98,7 @@ fn enforce(
     remembered: Remembered,
     pins: &Pins,
 ) -> Result<(Datapath, Enforced, Guards), DaemonError> {
-    let options = Options {
-        buckets: config.table_buckets,
-        test_clock: false,
-    };
+    let options = Options { buckets: config.table_buckets, test_clock: false };
     let (mut datapath, found) = Datapath::open(pins, options)?;
     let result = install(config, &mut datapath, offered, remembered).and_then(|enforced| {
         let guards = Guards::begin(pins.clone(), config.interfaces.clone(), config.attach)?;
@@ -132,10 +129,9 @@ fn install(
     let (policy, record) = choose(config, offered, record, pinned)?;
     Enforced::begin(datapath, policy, record, overlay, &config.state_dir).map_err(|error| {
         match error {
-            InstallError::Compile(cause) => DaemonError::Compile {
-                path: config.policy.clone(),
-                cause,
-            },
+            InstallError::Compile(cause) => {
+                DaemonError::Compile { path: config.policy.clone(), cause }
+            }
             InstallError::Map(error) => error.into(),
         }
     })
@@ -164,19 +160,12 @@ fn choose(
         return Ok((policy.clone(), record.clone()));
     }
     let (running, record) = known.unzip();
-    let floor = record
-        .as_ref()
-        .map_or(0, |record| record.version)
-        .max(pinned);
+    let floor = record.as_ref().map_or(0, |record| record.version).max(pinned);
     let decided = match (offered.policy.version(), &record) {
         // The state directory is lost, the maps aren't: the same version is taken to be the same policy.
         (Some(version), None) if version == pinned => Next::Install(version),
-        _ => {
-            next(running.as_ref(), floor, &offered.policy).map_err(|cause| DaemonError::Older {
-                path: config.policy.clone(),
-                cause,
-            })?
-        }
+        _ => next(running.as_ref(), floor, &offered.policy)
+            .map_err(|cause| DaemonError::Older { path: config.policy.clone(), cause })?,
     };
     let (version, applied_unix_s) = match (decided, record) {
         (Next::Same, Some(record)) => (record.version, record.applied_unix_s),
@@ -185,53 +174,30 @@ fn choose(
     };
     let origin = origin(Some(&config.policy));
     let file = offered.text.clone();
-    Ok((
-        offered.policy,
-        Record {
-            version,
-            origin,
-            applied_unix_s,
-            text: offered.text,
-            file,
-        },
-    ))
+    Ok((offered.policy, Record { version, origin, applied_unix_s, text: offered.text, file }))
 }
 
 /// Reads and checks the policy file, with nothing touched yet.
 fn read_policy(config: &Config) -> Result<Offered, DaemonError> {
     let path = &config.policy;
-    let text = fs::read_to_string(path).map_err(|cause| DaemonError::PolicyFile {
-        path: path.clone(),
-        cause,
-    })?;
-    let checked = Policy::parse(&text).map_err(|problems| DaemonError::Policy {
-        path: path.clone(),
-        problems,
-    })?;
+    let text = fs::read_to_string(path)
+        .map_err(|cause| DaemonError::PolicyFile { path: path.clone(), cause })?;
+    let checked = Policy::parse(&text)
+        .map_err(|problems| DaemonError::Policy { path: path.clone(), problems })?;
     for warning in &checked.warnings {
         tracing::warn!("{}: {warning}", path.display());
     }
     // With an empty registry: only the policy itself can be at fault here.
     let (registry, none) = (Registry::default(), ModeOverrides::default());
-    Snapshot::compile(&checked.policy, &registry, &none, 1, UnixNanos(0)).map_err(|cause| {
-        DaemonError::Compile {
-            path: path.clone(),
-            cause,
-        }
-    })?;
-    Ok(Offered {
-        text,
-        policy: checked.policy,
-    })
+    Snapshot::compile(&checked.policy, &registry, &none, 1, UnixNanos(0))
+        .map_err(|cause| DaemonError::Compile { path: path.clone(), cause })?;
+    Ok(Offered { text, policy: checked.policy })
 }
 
 fn recall(config: &Config) -> Result<Remembered, DaemonError> {
     store::make(&config.state_dir)?;
     let record = store::read(&record_path(&config.state_dir))?;
-    Ok(Remembered {
-        record,
-        overlay: Overlay::read(&config.state_dir)?,
-    })
+    Ok(Remembered { record, overlay: Overlay::read(&config.state_dir)? })
 }
 
 fn tell(datapath: &Datapath, found: Origin, config: &Config) {

@@ -11,14 +11,9 @@ use super::error::DaemonError;
 
 /// Reads a file; `None` if there is none.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, DaemonError> {
-    let failed = |cause: String| DaemonError::State {
-        path: path.to_owned(),
-        cause,
-    };
+    let failed = |cause: String| DaemonError::State { path: path.to_owned(), cause };
     match fs::read(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|e| failed(e.to_string())),
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| failed(e.to_string())),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(failed(cause.to_string())),
     }
@@ -26,19 +21,15 @@ pub(super) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Daemon
 
 /// Replaces a file, in one step that a power cut can't halve.
 pub(super) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), DaemonError> {
-    let failed = |cause: io::Error| DaemonError::State {
-        path: path.to_owned(),
-        cause: cause.to_string(),
-    };
+    let failed =
+        |cause: io::Error| DaemonError::State { path: path.to_owned(), cause: cause.to_string() };
     let new = path.with_extension("new");
-    let written = serde_json::to_vec_pretty(value)
-        .map_err(io::Error::from)
-        .and_then(|bytes| {
-            let mut file = File::create(&new)?;
-            file.write_all(&bytes)?;
-            file.sync_all()?;
-            fs::rename(&new, path)
-        });
+    let written = serde_json::to_vec_pretty(value).map_err(io::Error::from).and_then(|bytes| {
+        let mut file = File::create(&new)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    });
     written.map_err(failed)
 }
 
@@ -64,11 +55,6 @@ mod tests {
         write(&path, &vec![3]).unwrap();
         assert_eq!(read::<Vec<u32>>(&path).unwrap(), Some(vec![3]));
         fs::write(&path, "{").unwrap();
-        assert!(
-            read::<Vec<u32>>(&path)
-                .unwrap_err()
-                .to_string()
-                .contains("x.json")
-        );
+        assert!(read::<Vec<u32>>(&path).unwrap_err().to_string().contains("x.json"));
     }
 }

@@ -22,11 +22,7 @@ impl Watch {
     /// A file whose text has just been read.
     pub(super) fn new(path: PathBuf) -> Self {
         let stamp = stamp(&path);
-        Self {
-            path,
-            read: stamp,
-            seen: stamp,
-        }
+        Self { path, read: stamp, seen: stamp }
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -61,9 +61,7 @@ pub fn attach(pins: &Pins, interface: &str, mode: Mode) -> Result<Done, AttachEr
             sys::link_info(&link).map_err(|cause| failed(interface, "read the link", cause))?;
         if info.interface == found.index {
             let updated = sys::link_update(&link, &program);
-            return updated
-                .map(|()| Done::Replaced)
-                .map_err(|cause| refused(&found, mode, cause));
+            return updated.map(|()| Done::Replaced).map_err(|cause| refused(&found, mode, cause));
         }
         // The interface was removed and made again: the old link is on nothing any more.
         let _ = sys::link_detach(&link);
@@ -84,22 +82,15 @@ pub fn attach(pins: &Pins, interface: &str, mode: Mode) -> Result<Done, AttachEr
 pub fn detach(pins: &Pins, interface: &str) -> Result<(), DetachError> {
     let path = pins.link(interface);
     let failed = |what, cause: io::Error| match cause.kind() {
-        io::ErrorKind::PermissionDenied => DetachError::NotPermitted {
-            interface: interface.to_owned(),
-        },
-        _ => DetachError::Other {
-            interface: interface.to_owned(),
-            what,
-            cause,
-        },
+        io::ErrorKind::PermissionDenied => {
+            DetachError::NotPermitted { interface: interface.to_owned() }
+        }
+        _ => DetachError::Other { interface: interface.to_owned(), what, cause },
     };
     let link = match sys::get(&path) {
         Ok(link) => link,
         Err(cause) if !is_name(interface) || cause.kind() == io::ErrorKind::NotFound => {
-            return Err(DetachError::NotAttached {
-                interface: interface.to_owned(),
-                path,
-            });
+            return Err(DetachError::NotAttached { interface: interface.to_owned(), path });
         }
         Err(cause) => return Err(failed("open the link", cause)),
     };
@@ -131,11 +122,9 @@ pub fn release(pins: &Pins, interface: &str) -> Result<(), DetachError> {
 pub fn restore(pins: &Pins, interface: &str, mode: Mode) -> Result<Done, AttachError> {
     let done = attach(pins, interface, mode)?;
     match fs::remove_dir(pins.mark(interface)) {
-        Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(failed(
-            interface,
-            "remove the mark of `limiter detach`",
-            cause,
-        )),
+        Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+            Err(failed(interface, "remove the mark of `limiter detach`", cause))
+        }
         _ => Ok(done),
     }
 }
@@ -151,11 +140,7 @@ pub fn look(pins: &Pins, interface: &str) -> Result<Guard, AttachError> {
         ours.then_some(if native { Mode::Native } else { Mode::Generic })
     });
     let marked = pins.mark(interface).exists();
-    Ok(Guard {
-        index: found.map(|found| found.index),
-        mode,
-        marked,
-    })
+    Ok(Guard { index: found.map(|found| found.index), mode, marked })
 }
 
 /// An error naming the interfaces that exist, unless this one does.
@@ -169,10 +154,7 @@ fn require(interface: &str) -> Result<Interface, AttachError> {
         None => {
             let all = netlink::interfaces().unwrap_or_default();
             let existing = all.into_iter().map(|interface| interface.name).collect();
-            Err(AttachError::NoInterface {
-                interface: interface.to_owned(),
-                existing,
-            })
+            Err(AttachError::NoInterface { interface: interface.to_owned(), existing })
         }
     }
 }
@@ -204,11 +186,7 @@ fn failed(interface: &str, what: &'static str, cause: io::Error) -> AttachError 
     let interface = interface.to_owned();
     match cause.kind() {
         io::ErrorKind::PermissionDenied => AttachError::NotPermitted { interface },
-        _ => AttachError::Other {
-            interface,
-            what,
-            cause,
-        },
+        _ => AttachError::Other { interface, what, cause },
     }
 }
 
@@ -217,15 +195,13 @@ fn refused(found: &Interface, mode: Mode, cause: io::Error) -> AttachError {
     let interface = found.name.clone();
     match (cause.raw_os_error(), mode) {
         // EEXIST: native and generic can't be active at once.
-        (Some(libc::EBUSY | libc::EEXIST), _) => AttachError::Occupied {
-            interface,
-            other: describe(found),
-        },
+        (Some(libc::EBUSY | libc::EEXIST), _) => {
+            AttachError::Occupied { interface, other: describe(found) }
+        }
         (Some(libc::EOPNOTSUPP), Mode::Native) => AttachError::NotNative { interface },
-        (Some(libc::EINVAL), Mode::Native) => AttachError::Refused {
-            interface,
-            mtu: format!("its MTU is {}", found.mtu),
-        },
+        (Some(libc::EINVAL), Mode::Native) => {
+            AttachError::Refused { interface, mtu: format!("its MTU is {}", found.mtu) }
+        }
         _ => failed(&interface, "attach the program", cause),
     }
 }

@@ -21,9 +21,7 @@ pub const fn name(bypass: Bypass) -> &'static str {
 
 /// What holds now.
 pub fn get(pins: &Pins) -> Result<Bypass, MapError> {
-    let number = open(pins)?
-        .get(&0, 0)
-        .map_err(|error| MapError::new(map::BYPASS, error))?;
+    let number = open(pins)?.get(&0, 0).map_err(|error| MapError::new(map::BYPASS, error))?;
     Ok(Bypass::from_number(number))
 }
 
@@ -38,15 +36,11 @@ fn open(pins: &Pins) -> Result<Array<MapData, u32>, MapError> {
     let data = MapData::from_pin(&path).map_err(|error| match cause(&error) {
         Some(io::ErrorKind::NotFound) => MapError::new(
             map::BYPASS,
-            format!(
-                "{} is missing: nothing to bypass, limiter never ran here",
-                path.display()
-            ),
+            format!("{} is missing: nothing to bypass, limiter never ran here", path.display()),
         ),
-        Some(io::ErrorKind::PermissionDenied) => MapError::new(
-            map::BYPASS,
-            "not allowed; run as root, or with the capability CAP_BPF",
-        ),
+        Some(io::ErrorKind::PermissionDenied) => {
+            MapError::new(map::BYPASS, "not allowed; run as root, or with the capability CAP_BPF")
+        }
         _ => MapError::new(map::BYPASS, error),
     })?;
     Array::try_from(Map::Array(data)).map_err(|error| MapError::new(map::BYPASS, error))

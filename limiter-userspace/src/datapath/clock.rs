@@ -27,19 +27,11 @@ pub struct Step {
 pub fn follow(current: u64, measured: u64, elapsed: Duration) -> Step {
     if measured >= current {
         let jumped = measured - current > TOLERANCE;
-        return Step {
-            offset: measured,
-            synchronised: true,
-            jumped,
-        };
+        return Step { offset: measured, synchronised: true, jumped };
     }
     let slew = u64::try_from(elapsed.as_nanos() / 8).unwrap_or(u64::MAX);
     let offset = measured.max(current.saturating_sub(slew));
-    Step {
-        offset,
-        synchronised: offset - measured <= TOLERANCE,
-        jumped: false,
-    }
+    Step { offset, synchronised: offset - measured <= TOLERANCE, jumped: false }
 }
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -57,19 +49,14 @@ pub fn measure() -> u64 {
         let before = monotonic();
         let wall = nanos(clock_gettime(ClockId::Realtime));
         let after = monotonic();
-        (
-            after.saturating_sub(before),
-            wall.saturating_sub(before.midpoint(after)),
-        )
+        (after.saturating_sub(before), wall.saturating_sub(before.midpoint(after)))
     });
     tries.into_iter().min().map_or(0, |(_, offset)| offset)
 }
 
 fn nanos(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -81,23 +68,9 @@ mod tests {
     #[test]
     fn forward_is_followed_at_once() {
         let step = follow(100 * SECOND, 100 * SECOND + 5, Duration::from_secs(1));
-        assert_eq!(
-            step,
-            Step {
-                offset: 100 * SECOND + 5,
-                synchronised: true,
-                jumped: false
-            }
-        );
+        assert_eq!(step, Step { offset: 100 * SECOND + 5, synchronised: true, jumped: false });
         let step = follow(100 * SECOND, 3700 * SECOND, Duration::ZERO);
-        assert_eq!(
-            step,
-            Step {
-                offset: 3700 * SECOND,
-                synchronised: true,
-                jumped: true
-            }
-        );
+        assert_eq!(step, Step { offset: 3700 * SECOND, synchronised: true, jumped: true });
     }
 
     #[test]
@@ -105,21 +78,10 @@ mod tests {
         let step = follow(100 * SECOND, 90 * SECOND, Duration::from_secs(1));
         assert_eq!(
             step,
-            Step {
-                offset: 100 * SECOND - SECOND / 8,
-                synchronised: false,
-                jumped: false
-            }
+            Step { offset: 100 * SECOND - SECOND / 8, synchronised: false, jumped: false }
         );
         let near = follow(100 * SECOND, 100 * SECOND - 1000, Duration::from_secs(1));
-        assert_eq!(
-            near,
-            Step {
-                offset: 100 * SECOND - 1000,
-                synchronised: true,
-                jumped: false
-            }
-        );
+        assert_eq!(near, Step { offset: 100 * SECOND - 1000, synchronised: true, jumped: false });
     }
 
     #[test]

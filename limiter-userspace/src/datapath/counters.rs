@@ -17,15 +17,10 @@ pub(super) fn read(
 ) -> Result<Counts, MapError> {
     let exits = Exit::ALL.map(|exit| Ok((exit, row(counters, exit_row(exit))?)));
     let faults = Fault::ALL.map(|fault| Ok((fault, row(counters, fault_row(fault))?)));
-    let named = (0..)
-        .zip(registry)
-        .filter_map(|(at, entry)| Some((at, name(entry)?)));
+    let named = (0..).zip(registry).filter_map(|(at, entry)| Some((at, name(entry)?)));
     let rules = named.map(|(at, name)| {
         let counts = RuleCount::ALL.map(|count| Ok((count, row(counters, count.row(at))?)));
-        Ok(RuleCounts {
-            name,
-            counts: counts.into_iter().collect::<Result<_, _>>()?,
-        })
+        Ok(RuleCounts { name, counts: counts.into_iter().collect::<Result<_, _>>()? })
     });
     Ok(Counts {
         exits: exits.into_iter().collect::<Result<_, _>>()?,
@@ -36,18 +31,12 @@ pub(super) fn read(
 
 /// A row's rule; `None` if the row is free.
 fn name(entry: &RegistryEntry) -> Option<String> {
-    let length = entry
-        .name
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(entry.name.len());
+    let length = entry.name.iter().position(|byte| *byte == 0).unwrap_or(entry.name.len());
     (length > 0).then(|| String::from_utf8_lossy(&entry.name[..length]).into_owned())
 }
 
 fn row(counters: &PerCpuArray<MapData, Count>, row: u32) -> Result<Count, MapError> {
-    let values = counters
-        .get(&row, 0)
-        .map_err(|error| MapError::new(map::COUNTERS, error))?;
+    let values = counters.get(&row, 0).map_err(|error| MapError::new(map::COUNTERS, error))?;
     Ok(values.iter().fold(Count::default(), |sum, count| Count {
         packets: sum.packets.wrapping_add(count.packets),
         bytes: sum.bytes.wrapping_add(count.bytes),

@@ -74,27 +74,17 @@ impl OpenError {
     pub(super) fn call(what: impl fmt::Display, cause: &io::Error) -> Self {
         // Not by the error's kind: the verifier says EACCES for a program it doesn't like.
         if cause.raw_os_error() == Some(libc::EPERM) {
-            return Self::NotPermitted {
-                what: format!("load {what}"),
-            };
+            return Self::NotPermitted { what: format!("load {what}") };
         }
-        Self::Kernel {
-            what: what.to_string(),
-            cause: cause.to_string(),
-        }
+        Self::Kernel { what: what.to_string(), cause: cause.to_string() }
     }
 
     /// The same for a path in bpffs.
     pub(super) fn file(path: &Path, cause: io::Error) -> Self {
         if cause.kind() == io::ErrorKind::PermissionDenied {
-            return Self::NotPermitted {
-                what: format!("write to {}", path.display()),
-            };
+            return Self::NotPermitted { what: format!("write to {}", path.display()) };
         }
-        Self::File {
-            path: path.to_owned(),
-            cause,
-        }
+        Self::File { path: path.to_owned(), cause }
     }
 }
 
@@ -111,10 +101,7 @@ pub struct MapError {
 
 impl MapError {
     pub(super) fn new(map: &'static str, cause: impl fmt::Display) -> Self {
-        Self {
-            map,
-            cause: cause.to_string(),
-        }
+        Self { map, cause: cause.to_string() }
     }
 }
 

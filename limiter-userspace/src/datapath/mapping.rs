@@ -42,28 +42,14 @@ impl<T: Pod> Mapping<T> {
             Access::Read => ProtFlags::READ,
             Access::Write => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let length = count
-            .saturating_mul(size_of::<T>())
-            .next_multiple_of(rustix::param::page_size());
+        let length =
+            count.saturating_mul(size_of::<T>()).next_multiple_of(rustix::param::page_size());
         // SAFETY: a fresh mapping at an address of the kernel's choice touches no memory of ours. The
         // kernel refuses lengths beyond the map's.
-        let start = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                length,
-                protection,
-                MapFlags::SHARED,
-                map,
-                0,
-            )?
-        };
+        let start =
+            unsafe { mmap(std::ptr::null_mut(), length, protection, MapFlags::SHARED, map, 0)? };
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        Ok(Self {
-            start,
-            length,
-            count,
-            value: PhantomData,
-        })
+        Ok(Self { start, length, count, value: PhantomData })
     }
 
     /// How many values.

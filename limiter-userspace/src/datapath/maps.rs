@@ -54,41 +54,19 @@ impl Maps {
     /// Writes a policy into the idle half of the maps, then makes it the active one, in one store.
     pub(super) fn install(&mut self, snapshot: &Snapshot) -> Result<(), MapError> {
         // Packets that began before the last flip may still be reading the half that is idle since.
-        self.grace
-            .wait()
-            .map_err(|cause| MapError::new("grace period", cause))?;
+        self.grace.wait().map_err(|cause| MapError::new("grace period", cause))?;
         let generation = next_generation(self.meta.generation());
         let idle = generation & 1;
         put(map::POLICY, &mut self.policy, idle, &snapshot.policy)?;
-        put(
-            map::CLASSIFIER,
-            &mut self.classifier,
-            idle,
-            &snapshot.classifier,
-        )?;
-        put_all(
-            map::CLASSES,
-            &mut self.classes,
-            idle * MAX_CLASSES,
-            &snapshot.classes,
-        )?;
-        put_all(
-            map::RULES,
-            &mut self.rules,
-            idle * MAX_RULES,
-            &snapshot.rules,
-        )?;
+        put(map::CLASSIFIER, &mut self.classifier, idle, &snapshot.classifier)?;
+        put_all(map::CLASSES, &mut self.classes, idle * MAX_CLASSES, &snapshot.classes)?;
+        put_all(map::RULES, &mut self.rules, idle * MAX_RULES, &snapshot.rules)?;
         for row in &snapshot.reused_rows {
             self.zero(*row)?;
         }
         // Before the registry, so that a crash between the two wastes ids and repeats none.
         self.meta.set_next_rule_id(snapshot.registry.next_rule_id());
-        put_all(
-            map::REGISTRY,
-            &mut self.registry,
-            0,
-            &snapshot.registry.to_entries(),
-        )?;
+        put_all(map::REGISTRY, &mut self.registry, 0, &snapshot.registry.to_entries())?;
         self.meta.flip(generation);
         Ok(())
     }
@@ -103,10 +81,7 @@ impl Maps {
 
     /// All rows.
     pub(super) fn registry(&self) -> Result<Vec<RegistryEntry>, MapError> {
-        self.registry
-            .iter()
-            .map(|row| row.map_err(|e| MapError::new(map::REGISTRY, e)))
-            .collect()
+        self.registry.iter().map(|row| row.map_err(|e| MapError::new(map::REGISTRY, e))).collect()
     }
 
     /// The test clock, if the program was loaded with it.
@@ -139,8 +114,7 @@ fn put<V: Pod>(
     index: u32,
     value: &V,
 ) -> Result<(), MapError> {
-    map.set(index, value, 0)
-        .map_err(|error| MapError::new(name, error))
+    map.set(index, value, 0).map_err(|error| MapError::new(name, error))
 }
 
 fn put_all<V: Pod>(
@@ -149,25 +123,19 @@ fn put_all<V: Pod>(
     first: u32,
     values: &[V],
 ) -> Result<(), MapError> {
-    (first..)
-        .zip(values)
-        .try_for_each(|(index, value)| put(name, map, index, value))
+    (first..).zip(values).try_for_each(|(index, value)| put(name, map, index, value))
 }
 
 fn get<V: Pod>(name: &'static str, map: &Array<MapData, V>, index: u32) -> Result<V, MapError> {
-    map.get(&index, 0)
-        .map_err(|error| MapError::new(name, error))
+    map.get(&index, 0).map_err(|error| MapError::new(name, error))
 }
 
 fn take(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, MapError> {
-    ebpf.take_map(name)
-        .ok_or_else(|| MapError::new(name, "not in the kernel object"))
+    ebpf.take_map(name).ok_or_else(|| MapError::new(name, "not in the kernel object"))
 }
 
 fn array<V: Pod>(ebpf: &mut Ebpf, name: &'static str) -> Result<Array<MapData, V>, MapError> {
-    take(ebpf, name)?
-        .try_into()
-        .map_err(|error| MapError::new(name, error))
+    take(ebpf, name)?.try_into().map_err(|error| MapError::new(name, error))
 }
 
 fn data(map: Map, name: &'static str) -> Result<MapData, MapError> {

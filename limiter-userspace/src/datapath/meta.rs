@@ -24,8 +24,7 @@ impl MetaPage {
     /// Fills a new page; before any program uses it.
     pub(super) fn initialise(&self, seed: Seed) {
         for (at, half) in seed.0.into_iter().enumerate() {
-            self.long(offset_of!(Meta, seed) + 8 * at)
-                .store(half, Relaxed);
+            self.long(offset_of!(Meta, seed) + 8 * at).store(half, Relaxed);
         }
         self.int(offset_of!(Meta, next_rule_id)).store(1, Relaxed);
         self.int(offset_of!(Meta, layout)).store(VERSION, Release);
@@ -46,8 +45,7 @@ impl MetaPage {
 
     /// From this store on, new packets are judged by the other half of the policy maps.
     pub(super) fn flip(&self, generation: u32) {
-        self.int(offset_of!(Meta, generation))
-            .store(generation, Release);
+        self.int(offset_of!(Meta, generation)).store(generation, Release);
     }
 
     pub(super) fn next_rule_id(&self) -> u32 {
@@ -63,8 +61,7 @@ impl MetaPage {
     }
 
     pub(super) fn set_wall_offset(&self, nanos: u64) {
-        self.long(offset_of!(Meta, wall_offset))
-            .store(nanos, Relaxed);
+        self.long(offset_of!(Meta, wall_offset)).store(nanos, Relaxed);
     }
 
     pub(super) fn heartbeat(&self) -> u64 {
@@ -72,8 +69,7 @@ impl MetaPage {
     }
 
     pub(super) fn beat(&self, unix_nanos: u64) {
-        self.long(offset_of!(Meta, heartbeat))
-            .store(unix_nanos, Relaxed);
+        self.long(offset_of!(Meta, heartbeat)).store(unix_nanos, Relaxed);
     }
 
     fn long(&self, offset: usize) -> &AtomicU64 {

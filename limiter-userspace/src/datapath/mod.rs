@@ -67,10 +67,7 @@ impl Datapath {
         }
         pins.prepare()?;
         let (datapath, origin) = match usable(pins)? {
-            Some(buckets) => (
-                Self::reopen(pins, Options { buckets, ..options })?,
-                Origin::Found,
-            ),
+            Some(buckets) => (Self::reopen(pins, Options { buckets, ..options })?, Origin::Found),
             None => (Self::make(pins, options)?, Origin::Made),
         };
         attach::publish(pins, &datapath.program)
@@ -107,11 +104,7 @@ impl Datapath {
 
     fn take(mut ebpf: Ebpf) -> Result<Self, OpenError> {
         let program = load(&mut ebpf)?;
-        let mut datapath = Self {
-            maps: Maps::take(&mut ebpf)?,
-            program,
-            followed: 0,
-        };
+        let mut datapath = Self { maps: Maps::take(&mut ebpf)?, program, followed: 0 };
         datapath.follow_clock();
         Ok(datapath)
     }
@@ -181,11 +174,7 @@ impl Datapath {
             offset => offset,
         };
         // Right after a start the time since the predecessor's last step is unknown: none.
-        let since = if self.followed == 0 {
-            0
-        } else {
-            now.saturating_sub(self.followed)
-        };
+        let since = if self.followed == 0 { 0 } else { now.saturating_sub(self.followed) };
         let step = clock::follow(current, measured, Duration::from_nanos(since));
         self.maps.meta.set_wall_offset(step.offset);
         self.followed = now;
@@ -223,11 +212,7 @@ fn usable(pins: &Pins) -> Result<Option<u32>, OpenError> {
     let links = pins.linked();
     if !links.is_empty() {
         let links = links.join(", ");
-        return Err(OpenError::Unusable {
-            path: pins.layout(),
-            reason,
-            links,
-        });
+        return Err(OpenError::Unusable { path: pins.layout(), reason, links });
     }
     tracing::warn!(
         "the pinned maps in {} are unusable ({reason}); making new ones",
@@ -241,9 +226,7 @@ fn usable(pins: &Pins) -> Result<Option<u32>, OpenError> {
 fn inspect(pins: &Pins) -> Result<(u32, u32), OpenError> {
     let meta = MetaPage::new(open_pin(&pins.map(map::META), map::META)?.fd())?;
     let table = open_pin(&pins.map(map::TABLE), map::TABLE)?;
-    let info = table
-        .info()
-        .map_err(|error| MapError::new(map::TABLE, error))?;
+    let info = table.info().map_err(|error| MapError::new(map::TABLE, error))?;
     Ok((meta.layout(), info.max_entries()))
 }
 
@@ -254,9 +237,7 @@ fn open_pin(path: &Path, name: &'static str) -> Result<MapData, OpenError> {
 
 /// Gives new maps their seeds and their clock.
 fn initialise(ebpf: &mut Ebpf) -> Result<(), OpenError> {
-    let meta = ebpf
-        .map(map::META)
-        .ok_or_else(|| MapError::new(map::META, "not in the object"))?;
+    let meta = ebpf.map(map::META).ok_or_else(|| MapError::new(map::META, "not in the object"))?;
     let page = match meta {
         aya::maps::Map::Array(data) => MetaPage::new(data.fd())?,
         _ => return Err(MapError::new(map::META, "not an array").into()),
@@ -288,33 +269,22 @@ fn load(ebpf: &mut Ebpf) -> Result<OwnedFd, OpenError> {
         .map_err(|error: ProgramError| not_loaded(&error))?;
     program.load().map_err(|error| not_loaded(&error))?;
     let program = program.fd().map_err(|error| not_loaded(&error))?;
-    program
-        .as_fd()
-        .try_clone_to_owned()
-        .map_err(|cause| OpenError::call("the program", &cause))
+    program.as_fd().try_clone_to_owned().map_err(|cause| OpenError::call("the program", &cause))
 }
 
 /// The verifier's last words say why; the thousands of lines before them don't.
 fn not_loaded(error: &ProgramError) -> OpenError {
     const LINES: usize = 6;
-    let ProgramError::LoadError {
-        io_error,
-        verifier_log,
-    } = error
-    else {
-        return OpenError::Kernel {
-            what: "the program".to_owned(),
-            cause: error.to_string(),
-        };
+    let ProgramError::LoadError { io_error, verifier_log } = error else {
+        return OpenError::Kernel { what: "the program".to_owned(), cause: error.to_string() };
     };
     let log = verifier_log.to_string();
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(LINES)..].join("\n  ");
     match OpenError::call("the program", io_error) {
-        OpenError::Kernel { what, cause } => OpenError::Kernel {
-            what,
-            cause: format!("{cause}\n  {last}"),
-        },
+        OpenError::Kernel { what, cause } => {
+            OpenError::Kernel { what, cause: format!("{cause}\n  {last}") }
+        }
         other => other,
     }
 }

@@ -46,12 +46,7 @@ pub(super) struct Attached {
 pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
     let socket = open()?;
     let request = request();
-    sendto(
-        &socket,
-        &request,
-        SendFlags::empty(),
-        &SocketAddrNetlink::new(0, 0),
-    )?;
+    sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let (mut found, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     loop {
         let (_, length) = recv(&socket, buffer.as_mut_slice(), RecvFlags::empty())?;
@@ -63,9 +58,7 @@ pub(super) fn interfaces() -> io::Result<Vec<Interface>> {
 
 /// The interface of that name, if there is one.
 pub(super) fn interface(name: &str) -> io::Result<Option<Interface>> {
-    Ok(interfaces()?
-        .into_iter()
-        .find(|interface| interface.name == name))
+    Ok(interfaces()?.into_iter().find(|interface| interface.name == name))
 }
 
 fn open() -> io::Result<OwnedFd> {
@@ -109,10 +102,7 @@ fn read_messages(mut bytes: &[u8], found: &mut Vec<Interface>) -> io::Result<boo
 }
 
 fn read_link(body: &[u8]) -> Option<Interface> {
-    let mut interface = Interface {
-        index: u32_at(body, 4)?,
-        ..Interface::default()
-    };
+    let mut interface = Interface { index: u32_at(body, 4)?, ..Interface::default() };
     for (kind, value) in attributes(body.get(LINK_HEADER..)?) {
         match kind {
             IFLA_IFNAME => {
@@ -136,10 +126,7 @@ fn read_xdp(nested: &[u8]) -> Option<Attached> {
             _ => {}
         }
     }
-    (mode != 0).then_some(Attached {
-        program,
-        native: mode == 1,
-    })
+    (mode != 0).then_some(Attached { program, native: mode == 1 })
 }
 
 /// Splits a row of attributes into kinds (without flags) and values.
@@ -165,10 +152,7 @@ mod tests {
     use super::*;
 
     fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = u16::try_from(4 + value.len())
-            .unwrap()
-            .to_ne_bytes()
-            .to_vec();
+        let mut bytes = u16::try_from(4 + value.len()).unwrap().to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(value);
         bytes.resize(bytes.len().next_multiple_of(4), 0);
@@ -187,13 +171,7 @@ mod tests {
     fn an_attached_program_is_read_from_nested_attributes() {
         let mut nested = attribute(IFLA_XDP_ATTACHED, &[1]);
         nested.extend(attribute(IFLA_XDP_PROG_ID, &77_u32.to_ne_bytes()));
-        assert_eq!(
-            read_xdp(&nested),
-            Some(Attached {
-                program: 77,
-                native: true
-            })
-        );
+        assert_eq!(read_xdp(&nested), Some(Attached { program: 77, native: true }));
         assert_eq!(read_xdp(&attribute(IFLA_XDP_ATTACHED, &[0])), None);
     }
 

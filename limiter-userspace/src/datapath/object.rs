@@ -31,10 +31,7 @@ pub(super) fn load(options: Options, pins: Option<&Path>) -> Result<Ebpf, OpenEr
     if !is_built() {
         return Err(OpenError::NotBuilt);
     }
-    let (mask, test_clock) = (
-        options.buckets.saturating_sub(1),
-        u32::from(options.test_clock),
-    );
+    let (mask, test_clock) = (options.buckets.saturating_sub(1), u32::from(options.test_clock));
     let mut loader = EbpfLoader::new();
     loader
         .map_max_entries(map::TABLE, options.buckets)
@@ -44,9 +41,7 @@ pub(super) fn load(options: Options, pins: Option<&Path>) -> Result<Ebpf, OpenEr
     for name in pins.iter().flat_map(|_| map::PINNED) {
         loader.map_pin_path(name, pins.unwrap_or(Path::new("")).join(name));
     }
-    loader
-        .load(OBJECT)
-        .map_err(|error| refused("the maps", &error))
+    loader.load(OBJECT).map_err(|error| refused("the maps", &error))
 }
 
 /// Finds the reason under aya's layers of errors.
@@ -57,9 +52,6 @@ fn refused(what: &str, error: &EbpfError) -> OpenError {
     }
     match cause.downcast_ref::<std::io::Error>() {
         Some(cause) => OpenError::call(what, cause),
-        None => OpenError::Kernel {
-            what: what.to_owned(),
-            cause: error.to_string(),
-        },
+        None => OpenError::Kernel { what: what.to_owned(), cause: error.to_string() },
     }
 }

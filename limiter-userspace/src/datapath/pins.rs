@@ -96,34 +96,24 @@ impl Pins {
     /// Makes sure that pins can be made here; mounts a BPF file system where one belongs but isn't.
     pub fn prepare(&self) -> Result<(), OpenError> {
         if self.root.as_os_str().as_bytes().contains(&b'.') {
-            return Err(OpenError::Dots {
-                path: self.root.clone(),
-            });
+            return Err(OpenError::Dots { path: self.root.clone() });
         }
         if self.root.starts_with(MOUNT_POINT) && !is_bpffs(Path::new(MOUNT_POINT)) {
             mount("bpf", MOUNT_POINT, "bpf", MountFlags::empty(), None)
                 .map_err(|cause| OpenError::file(Path::new(MOUNT_POINT), cause.into()))?;
             tracing::info!("mounted a BPF file system at {MOUNT_POINT}");
         }
-        let parent = self
-            .root
-            .ancestors()
-            .find(|path| path.exists())
-            .unwrap_or(Path::new("/"));
+        let parent = self.root.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"));
         if !is_bpffs(parent) {
-            return Err(OpenError::NotBpffs {
-                path: self.root.clone(),
-            });
+            return Err(OpenError::NotBpffs { path: self.root.clone() });
         }
         fs::create_dir_all(&self.root).map_err(|cause| OpenError::file(&self.root, cause))
     }
 
     /// What is there of this layout's maps.
     pub(super) fn find(&self) -> Found {
-        let missing: Vec<_> = map::PINNED
-            .into_iter()
-            .filter(|name| !self.map(name).exists())
-            .collect();
+        let missing: Vec<_> =
+            map::PINNED.into_iter().filter(|name| !self.map(name).exists()).collect();
         match missing.len() {
             0 => Found::Whole,
             _ if !self.layout().exists() => Found::Nothing,
@@ -186,9 +176,7 @@ pub(super) fn is_name(interface: &str) -> bool {
     let bytes = OsStr::new(interface).as_bytes();
     (1..16).contains(&bytes.len())
         && !matches!(interface, "." | "..")
-        && !bytes
-            .iter()
-            .any(|byte| matches!(byte, b'/' | b':') || byte.is_ascii_whitespace())
+        && !bytes.iter().any(|byte| matches!(byte, b'/' | b':') || byte.is_ascii_whitespace())
 }
 
 #[cfg(test)]
@@ -198,10 +186,7 @@ mod tests {
     #[test]
     fn names_with_dots_get_by_and_come_back() {
         let pins = Pins::new("/sys/fs/bpf/limiter");
-        assert_eq!(
-            pins.link("eth0.100"),
-            Path::new("/sys/fs/bpf/limiter/link-eth0:100")
-        );
+        assert_eq!(pins.link("eth0.100"), Path::new("/sys/fs/bpf/limiter/link-eth0:100"));
         assert_eq!(unescape(&escape("br-lan.7.9")), "br-lan.7.9");
         assert!(is_name("eth0.100") && is_name("a"));
         for bad in ["", "..", "a/b", "a:1", "a b", "sixteen-letters-"] {

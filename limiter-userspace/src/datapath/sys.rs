@@ -111,30 +111,13 @@ pub(super) fn link_create(program: impl AsFd, interface: u32, hook: Hook) -> io:
         Hook::Generic => XDP_FLAGS_SKB_MODE,
     };
     let program = number(&program);
-    owned(
-        LINK_CREATE,
-        &LinkCreateAttr {
-            program,
-            interface,
-            attach_type: ATTACH_XDP,
-            flags,
-        },
-    )
+    owned(LINK_CREATE, &LinkCreateAttr { program, interface, attach_type: ATTACH_XDP, flags })
 }
 
 /// Puts another program into a link, atomically: no packet meets neither.
 pub(super) fn link_update(link: impl AsFd, program: impl AsFd) -> io::Result<()> {
     let (link, program) = (number(&link), number(&program));
-    bpf(
-        LINK_UPDATE,
-        &LinkUpdateAttr {
-            link,
-            program,
-            flags: 0,
-            old_program: 0,
-        },
-    )
-    .map(drop)
+    bpf(LINK_UPDATE, &LinkUpdateAttr { link, program, flags: 0, old_program: 0 }).map(drop)
 }
 
 /// Takes a link's program off its interface, whoever else holds the link.
@@ -147,18 +130,12 @@ pub(super) fn link_info(link: impl AsFd) -> io::Result<LinkInfo> {
     let info = LinkInfoRaw::default();
     #[expect(clippy::cast_possible_truncation, reason = "24")]
     let length = size_of::<LinkInfoRaw>() as u32;
-    let attr = InfoAttr {
-        fd: number(&link),
-        length,
-        info: (&raw const info).expose_provenance() as u64,
-    };
+    let attr =
+        InfoAttr { fd: number(&link), length, info: (&raw const info).expose_provenance() as u64 };
     bpf(OBJ_GET_INFO_BY_FD, &attr)?;
     // SAFETY: `info` is a live local of plain integers; the kernel wrote to it behind the compiler's back.
     let info = unsafe { (&raw const info).read_volatile() };
-    Ok(LinkInfo {
-        program: info.program,
-        interface: info.interface,
-    })
+    Ok(LinkInfo { program: info.program, interface: info.interface })
 }
 
 /// Gives an object a name in bpffs.
@@ -177,11 +154,7 @@ pub(super) fn get(path: &Path) -> io::Result<OwnedFd> {
     let path = terminated(path)?;
     owned(
         OBJ_GET,
-        &ObjectAttr {
-            pathname: path.as_ptr().expose_provenance() as u64,
-            fd: 0,
-            file_flags: 0,
-        },
+        &ObjectAttr { pathname: path.as_ptr().expose_provenance() as u64, fd: 0, file_flags: 0 },
     )
 }
 
@@ -210,11 +183,7 @@ impl GracePeriod {
         let inner = owned(MAP_CREATE, &array)?;
         let outer = owned(
             MAP_CREATE,
-            &MapCreateAttr {
-                kind: TYPE_ARRAY_OF_MAPS,
-                inner: number(&inner),
-                ..array
-            },
+            &MapCreateAttr { kind: TYPE_ARRAY_OF_MAPS, inner: number(&inner), ..array },
         )?;
         Ok(Self { outer, inner })
     }
@@ -253,9 +222,5 @@ fn bpf<A>(command: libc::c_long, attr: &A) -> io::Result<libc::c_long> {
     // command; the kernel takes the missing rest as zeros. Every pointer in it is to a live local of the
     // caller of at least the size the kernel uses.
     let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw const *attr, size_of::<A>()) };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(result)
-    }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

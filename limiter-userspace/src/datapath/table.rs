@@ -50,10 +50,7 @@ pub struct LiveKey {
 impl Table {
     pub(super) fn new(words: &MapData, addresses: &MapData, seed: Seed) -> Result<Self, MapError> {
         let failed = |cause: String| MapError::new(map::TABLE, cause);
-        let buckets = words
-            .info()
-            .map_err(|error| failed(error.to_string()))?
-            .max_entries();
+        let buckets = words.info().map_err(|error| failed(error.to_string()))?.max_entries();
         if !buckets.is_power_of_two() {
             return Err(failed(format!("{buckets} buckets are no power of two")));
         }
@@ -108,14 +105,8 @@ impl Table {
     /// Words that some window under this longest life needs.
     #[must_use]
     pub fn count_live(&self, now: Tick, span: u32) -> u64 {
-        let words = self
-            .words
-            .words()
-            .iter()
-            .map(|word| Word(word.load(Relaxed)));
-        words
-            .filter(|word| *word != Word::EMPTY && is_alive(*word, now, span))
-            .count() as u64
+        let words = self.words.words().iter().map(|word| Word(word.load(Relaxed)));
+        words.filter(|word| *word != Word::EMPTY && is_alive(*word, now, span)).count() as u64
     }
 
     /// Clears words that no window needs. Ends are kept modulo seven hours: a word left lying would
@@ -152,11 +143,7 @@ impl Table {
 /// `None` if the word is dead for its own rule, or being filled at this moment.
 fn usage(word: Word, rule: &RuleEntry, now: Tick) -> Option<Use> {
     let alive = is_alive(word, now, life(rule.window())) && word.value() != RESERVED;
-    alive.then(|| Use {
-        used: word.value(),
-        heat: word.heat(),
-        ticks_left: word.ticks_left(now),
-    })
+    alive.then(|| Use { used: word.value(), heat: word.heat(), ticks_left: word.ticks_left(now) })
 }
 
 fn is_alive(word: Word, now: Tick, span: u32) -> bool {

@@ -115,11 +115,7 @@ mod tests {
     }
 
     fn used(used: u32) -> Option<Use> {
-        Some(Use {
-            used,
-            heat: Heat::Hot,
-            ticks_left: 4,
-        })
+        Some(Use { used, heat: Heat::Hot, ticks_left: 4 })
     }
 
     #[test]
@@ -129,32 +125,16 @@ mod tests {
              limit = { source = 20, prefix = 200 }\nwindow = \"10s\"\n",
         );
         let source = Source::from_bits(Family::V4, 0xc000_0207);
-        let explained = explain(
-            &policy,
-            &snapshot.rules,
-            &ModeOverrides::default(),
-            source,
-            NOW,
-            |_, key| {
-                used(if key.level() == Level::Source {
-                    20
-                } else {
-                    199
-                })
-            },
-        );
+        let explained =
+            explain(&policy, &snapshot.rules, &ModeOverrides::default(), source, NOW, |_, key| {
+                used(if key.level() == Level::Source { 20 } else { 199 })
+            });
         let rule = &explained[0];
-        assert_eq!(
-            (rule.mode.as_str(), rule.next.as_str()),
-            ("enforce", "refuse (source)")
-        );
+        assert_eq!((rule.mode.as_str(), rule.next.as_str()), ("enforce", "refuse (source)"));
         let keys: Vec<_> = rule.levels.iter().map(|level| level.key.as_str()).collect();
         assert_eq!(keys, ["192.0.2.0/24", "192.0.2.7"]);
         let source = &rule.levels[1];
-        assert_eq!(
-            (source.used, source.limit, source.window_ms),
-            (20, Some(20), 10_000)
-        );
+        assert_eq!((source.used, source.limit, source.window_ms), (20, Some(20), 10_000));
         assert_eq!(source.ends_in_ms, 350);
     }
 
@@ -165,14 +145,8 @@ mod tests {
              limit = { total = 0 }\nwindow = \"1s\"\n",
         );
         let source = Source::from_bits(Family::V6, 0x2001_0db8_0000_0001);
-        let explained = explain(
-            &policy,
-            &snapshot.rules,
-            &ModeOverrides::default(),
-            source,
-            NOW,
-            |_, _| None,
-        );
+        let explained =
+            explain(&policy, &snapshot.rules, &ModeOverrides::default(), source, NOW, |_, _| None);
         assert_eq!(explained[0].next, "pass, would refuse (total)");
         assert_eq!(explained[0].levels[0].key, "all");
         assert_eq!(explained[0].levels[0].ends_in_ms, 0);
@@ -185,14 +159,10 @@ mod tests {
              limit = { source = 50000000 }\nwindow = \"1s\"\n",
         );
         let source = Source::from_bits(Family::V4, 1);
-        let explained = explain(
-            &policy,
-            &snapshot.rules,
-            &ModeOverrides::default(),
-            source,
-            NOW,
-            |_, _| used(1_000),
-        );
+        let explained =
+            explain(&policy, &snapshot.rules, &ModeOverrides::default(), source, NOW, |_, _| {
+                used(1_000)
+            });
         let shift = policy.rules()[0].quantum().shift();
         assert_eq!(explained[0].unit, "bytes");
         assert_eq!(explained[0].levels[0].used, 1_000 << shift);

@@ -33,11 +33,7 @@ fn unit(rule: &RuleEntry) -> &'static str {
 /// Milliseconds until the window ends, `now` being Unix nanoseconds.
 fn ends_in_ms(usage: &Use, now: u64) -> u64 {
     let into_tick = now % NANOS_PER_TICK;
-    usage
-        .ticks_left
-        .saturating_mul(NANOS_PER_TICK)
-        .saturating_sub(into_tick)
-        / 1_000_000
+    usage.ticks_left.saturating_mul(NANOS_PER_TICK).saturating_sub(into_tick) / 1_000_000
 }
 
 #[cfg(test)]
@@ -47,11 +43,7 @@ mod tests {
 
     #[test]
     fn the_end_is_exact_within_a_tick() {
-        let usage = Use {
-            used: 1,
-            heat: Heat::Cold,
-            ticks_left: 3,
-        };
+        let usage = Use { used: 1, heat: Heat::Cold, ticks_left: 3 };
         assert_eq!(ends_in_ms(&usage, 1_000 * NANOS_PER_TICK), 300);
         assert_eq!(ends_in_ms(&usage, 1_000 * NANOS_PER_TICK + 40_000_000), 260);
     }

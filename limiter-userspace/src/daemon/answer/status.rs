@@ -42,8 +42,6 @@ pub(in super::super) fn rules(
 
 fn packets(counts: &Counts, name: &str, which: fn(RuleCount) -> bool) -> u64 {
     let rows = counts.rules.iter().filter(|rule| rule.name == name);
-    let counts = rows
-        .flat_map(|rule| rule.counts.iter())
-        .filter(|(count, _)| which(*count));
+    let counts = rows.flat_map(|rule| rule.counts.iter()).filter(|(count, _)| which(*count));
     counts.map(|(_, count)| count.packets).sum()
 }

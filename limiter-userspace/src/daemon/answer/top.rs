@@ -53,18 +53,9 @@ pub(in super::super) fn top(
     });
     let sorted = best.into_sorted_vec().into_iter();
     let row = |Reverse((_, Listed(key)))| {
-        Some(row(
-            policy.rules().get(key.rule)?,
-            entries.get(key.rule)?,
-            key,
-            now,
-        ))
+        Some(row(policy.rules().get(key.rule)?, entries.get(key.rule)?, key, now))
     };
-    Top {
-        by: by_name(by).to_owned(),
-        live: live as u64,
-        rows: sorted.filter_map(row).collect(),
-    }
+    Top { by: by_name(by).to_owned(), live: live as u64, rows: sorted.filter_map(row).collect() }
 }
 
 /// A key that takes no part in the order.
@@ -137,11 +128,7 @@ mod tests {
         let key = |bits, level, rule, used| LiveKey {
             key: Source::from_bits(Family::V4, bits).key(level),
             rule,
-            usage: Use {
-                used,
-                heat: Heat::Spent,
-                ticks_left: 1,
-            },
+            usage: Use { used, heat: Heat::Spent, ticks_left: 1 },
         };
         let keys = [
             key(0x0a00_0001, Level::Source, 0, 5),
@@ -153,17 +140,11 @@ mod tests {
             key(0x0a00_0004, Level::Prefix, 1, 50),
         ];
         let top = |by, rows| {
-            top(&policy, &snapshot.rules, by, rows, 0, |each| {
-                keys.into_iter().for_each(each)
-            })
+            top(&policy, &snapshot.rules, by, rows, 0, |each| keys.into_iter().for_each(each))
         };
         let sources = top(TopBy::Source, 3);
         assert_eq!(sources.live, 6);
-        let rows: Vec<_> = sources
-            .rows
-            .iter()
-            .map(|row| (row.key.as_str(), row.used))
-            .collect();
+        let rows: Vec<_> = sources.rows.iter().map(|row| (row.key.as_str(), row.used)).collect();
         assert_eq!(rows, [("10.0.0.3", 10), ("10.0.0.4", 900), ("10.0.0.1", 5)]);
         let prefixes = top(TopBy::Prefix, 3);
         assert_eq!(prefixes.rows.len(), 1);
