@@ -1,5 +1,7 @@
 //! Which rules can judge a packet: three look-ups, whatever the number of rules.
 
+use core::arch::asm;
+
 use limiter_common::key::Family;
 use limiter_common::layout::{Classifier, OnFault, PolicyEntry};
 use limiter_common::packet::{Fault, Packet};
@@ -43,7 +45,24 @@ pub fn class(policy: &Policy, packet: &Packet) -> u32 {
         Some(port) => tables.port[port as usize],
         None => Classifier::NO_PORT,
     };
-    tables.class[Classifier::cell(column, packet.kind, row) & (Classifier::CELLS - 1)] as u32
+    let cell = Classifier::cell(column, packet.kind, row);
+    tables.class[masked(cell) & (Classifier::CELLS - 1)] as u32
+}
+
+/// The same number, below [`Classifier::CELLS`]. The compiler knows that it is anyway and drops a mask;
+/// Linux 6.1 can't follow that and refuses the access.
+#[inline(always)]
+fn masked(mut cell: usize) -> usize {
+    // SAFETY: one instruction on one register.
+    unsafe {
+        asm!(
+            "{cell} &= {mask}",
+            cell = inout(reg) cell,
+            mask = const Classifier::CELLS - 1,
+            options(pure, nomem, nostack),
+        );
+    }
+    cell
 }
 
 /// Class, generation and family in one number, for the border to the limiting function.

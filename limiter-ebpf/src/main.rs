@@ -1,7 +1,7 @@
 //! The XDP program: packet → frame → parse → classify → limit → verdict → count. This file is the
 //! order of the stages and nothing else; each stage is a file of its own.
 
-#![cfg_attr(target_arch = "bpf", no_std, no_main, feature(core_intrinsics))]
+#![cfg_attr(target_arch = "bpf", no_std, no_main, feature(core_intrinsics, asm_experimental_arch))]
 #![cfg_attr(
     target_arch = "bpf",
     expect(internal_features, reason = "BPF has no other way to an atomic compare-and-swap")
