@@ -50,9 +50,7 @@ pub struct LiveKey {
 
 impl Table {
     pub(super) fn new(words: &MapData, addresses: &MapData, seed: Seed) -> Result<Self, MapError> {
-        let info = words
-            .info()
-            .map_err(|error| MapError::new(map::TABLE, error))?;
+        let info = words.info().map_err(|error| MapError::new(map::TABLE, error))?;
         Self::over(words.fd(), addresses.fd(), info.max_entries(), seed)
     }
 
@@ -120,14 +118,8 @@ impl Table {
     /// Words that some window under this longest life needs.
     #[must_use]
     pub fn count_live(&self, now: Tick, span: u32) -> u64 {
-        let words = self
-            .words
-            .words()
-            .iter()
-            .map(|word| Word(word.load(Relaxed)));
-        words
-            .filter(|word| *word != Word::EMPTY && is_alive(*word, now, span))
-            .count() as u64
+        let words = self.words.words().iter().map(|word| Word(word.load(Relaxed)));
+        words.filter(|word| *word != Word::EMPTY && is_alive(*word, now, span)).count() as u64
     }
 
     /// Clears words that no window needs. Ends are kept modulo seven hours: a word left lying would
@@ -164,11 +156,7 @@ impl Table {
 /// `None` if the word is dead for its own rule, or being filled at this moment.
 fn usage(word: Word, rule: &RuleEntry, now: Tick) -> Option<Use> {
     let alive = is_alive(word, now, life(rule.window())) && word.value() != RESERVED;
-    alive.then(|| Use {
-        used: word.value(),
-        heat: word.heat(),
-        ticks_left: word.ticks_left(now),
-    })
+    alive.then(|| Use { used: word.value(), heat: word.heat(), ticks_left: word.ticks_left(now) })
 }
 
 fn is_alive(word: Word, now: Tick, span: u32) -> bool {
@@ -231,33 +219,13 @@ mod tests {
     fn a_living_key_is_found_and_visited() {
         let ((table, addresses), rule) = (table(BUCKETS), rule(5, 10));
         let key = source(0x0a00_0001);
-        put(
-            &table,
-            &addresses,
-            &rule,
-            key,
-            6,
-            word(&table, &rule, key, Tick(NOW.0 + 40), 7),
-        );
-        let usage = Use {
-            used: 7,
-            heat: Heat::Warm,
-            ticks_left: 40,
-        };
+        put(&table, &addresses, &rule, key, 6, word(&table, &rule, key, Tick(NOW.0 + 40), 7));
+        let usage = Use { used: 7, heat: Heat::Warm, ticks_left: 40 };
         assert_eq!(table.find(&rule, key, NOW), Some(usage));
         assert_eq!(table.find(&rule, source(0x0a00_0002), NOW), None);
         let mut seen = Vec::new();
-        table.visit(&[super::tests::rule(4, 1), rule], NOW, |live| {
-            seen.push(live)
-        });
-        assert_eq!(
-            seen,
-            [LiveKey {
-                key,
-                rule: 1,
-                usage
-            }]
-        );
+        table.visit(&[super::tests::rule(4, 1), rule], NOW, |live| seen.push(live));
+        assert_eq!(seen, [LiveKey { key, rule: 1, usage }]);
         assert_eq!(table.count_live(NOW, 100), 1);
     }
 
@@ -265,14 +233,7 @@ mod tests {
     fn neither_a_past_nor_a_reserved_word_counts() {
         let ((table, addresses), rule) = (table(BUCKETS), rule(5, 10));
         let key = source(0x0a00_0001);
-        put(
-            &table,
-            &addresses,
-            &rule,
-            key,
-            0,
-            word(&table, &rule, key, NOW, 7),
-        );
+        put(&table, &addresses, &rule, key, 0, word(&table, &rule, key, NOW, 7));
         assert_eq!(table.find(&rule, key, NOW), None);
         let reserved = word(&table, &rule, key, Tick(NOW.0 + 4), RESERVED);
         put(&table, &addresses, &rule, key, 0, reserved);
@@ -294,14 +255,7 @@ mod tests {
         let keys = [1, 2, 3].map(source);
         let ends = [NOW.0 - 1, NOW.0, NOW.0 + 200].map(Tick);
         for (slot, (key, end)) in keys.into_iter().zip(ends).enumerate() {
-            put(
-                &table,
-                &addresses,
-                &rule,
-                key,
-                slot,
-                word(&table, &rule, key, end, 1),
-            );
+            put(&table, &addresses, &rule, key, slot, word(&table, &rule, key, end, 1));
         }
         assert_eq!(
             table.clear_dead(NOW, 200),
@@ -309,10 +263,6 @@ mod tests {
             "the tick after the end still belongs to the key"
         );
         assert_eq!(table.clear_dead(NOW, 200), 0);
-        assert!(
-            table
-                .find(&super::tests::rule(5, 20), keys[2], NOW)
-                .is_some()
-        );
+        assert!(table.find(&super::tests::rule(5, 20), keys[2], NOW).is_some());
     }
 }
