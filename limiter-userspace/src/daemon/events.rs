@@ -1,17 +1,11 @@
 //! The loop: one event at a time, each handled to its end. Nothing here waits for anybody but the kernel,
 //! and that for some 20 ms at most.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use limiter_common::key::Source;
 use limiter_common::packet::Address;
-use tokio::net::{TcpListener, UnixListener};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
-use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::answer;
 use super::apply::Enforced;
@@ -19,30 +13,15 @@ use super::config::Config;
 use super::error::DaemonError;
 use super::guard::Guards;
 use super::host::Lock;
+use super::servers::{Event, Servers};
 use super::service;
 use super::watch::Watch;
-use crate::control;
 use crate::control::command::{Command, TopBy};
 use crate::control::model::{Explanation, PolicyStatus, PolicyText, Status, TableStatus, Top};
 use crate::datapath::{Datapath, MapError, Pins, bypass};
-use crate::telemetry::exporter;
 
-/// Between two looks at clock, interfaces and policy file.
-const TICK: Duration = Duration::from_secs(1);
 /// Between two searches for dead words: they seem alive again after seven hours.
 const SWEEP: Duration = Duration::from_secs(3600);
-/// Requests that may wait for the loop.
-const QUEUE: usize = 64;
-
-/// All that can happen.
-enum Event {
-    Command(Command),
-    Tick,
-    /// SIGHUP: read the policy file again.
-    Reload,
-    /// SIGTERM or SIGINT.
-    Stop,
-}
 
 /// The running daemon. Fields are dropped in this order: the lock is given up last.
 pub(super) struct Daemon {
@@ -71,75 +50,6 @@ impl Clock {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         Self { started: now, swept: now, synchronised: true }
-    }
-}
-
-/// Who asks the loop, and what else wakes it.
-pub(super) struct Servers {
-    commands: mpsc::Receiver<Command>,
-    stop: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
-    metrics: Option<SocketAddr>,
-    ticks: Interval,
-    hangup: Signal,
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Servers {
-    /// Begins to answer on the sockets.
-    pub(super) fn begin(metrics: Option<TcpListener>, socket: UnixListener) -> io::Result<Self> {
-        let (sender, commands) = mpsc::channel(QUEUE);
-        let (stop, stopped) = watch::channel(false);
-        let address = metrics.as_ref().and_then(|listener| listener.local_addr().ok());
-        let until_stop = |mut stopped: watch::Receiver<bool>| async move {
-            // An error means that the loop is gone: as good as told.
-            let _ = stopped.wait_for(|stop| *stop).await;
-        };
-        let control = control::server::serve(socket, sender.clone(), until_stop(stopped.clone()));
-        let mut tasks = vec![tokio::spawn(logged("control socket", control))];
-        if let Some(listener) = metrics {
-            let exporter = exporter::serve(listener, sender, until_stop(stopped));
-            tasks.push(tokio::spawn(logged("exporter", exporter)));
-        }
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        Ok(Self {
-            commands,
-            stop,
-            tasks,
-            metrics: address,
-            ticks,
-            hangup: signal(SignalKind::hangup())?,
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) -> Event {
-        tokio::select! {
-            Some(command) = self.commands.recv() => Event::Command(command),
-            _ = self.ticks.tick() => Event::Tick,
-            _ = self.hangup.recv() => Event::Reload,
-            _ = self.terminate.recv() => Event::Stop,
-            _ = self.interrupt.recv() => Event::Stop,
-        }
-    }
-
-    /// Ends the servers; requests that still wait are told so.
-    async fn end(self) {
-        let Self { commands, stop, tasks, .. } = self;
-        drop(commands);
-        let _ = stop.send(true);
-        for task in tasks {
-            let _ = task.await;
-        }
-    }
-}
-
-async fn logged(what: &str, server: impl Future<Output = io::Result<()>>) {
-    if let Err(cause) = server.await {
-        tracing::error!(%cause, "the {what} stopped answering; limits hold, restart the daemon");
     }
 }
 
@@ -257,7 +167,7 @@ impl Daemon {
             passed,
             refused,
             heartbeat_age_s: self.datapath.heartbeat_age().as_secs_f64(),
-            metrics: self.servers.metrics.map(|address| address.to_string()),
+            metrics: self.servers.metrics().map(|address| address.to_string()),
         })
     }
 

@@ -12,6 +12,7 @@ mod host;
 mod log;
 mod overlay;
 mod running;
+mod servers;
 mod service;
 mod start;
 mod store;

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::{fs, io};
 
+use limiter_common::layout::PROGRAM;
+
 use super::error::{AttachError, DetachError};
 use super::netlink::{self, Attached, Interface};
 use super::pins::{Pins, is_name};
@@ -214,6 +216,7 @@ fn describe(found: &Interface) -> String {
     let mut programs = aya::programs::loaded_programs().flatten();
     let name = programs.find(|info| info.id() == program);
     match name.as_ref().and_then(|info| info.name_as_str()) {
+        Some(PROGRAM) => format!("another limiter's, with its own --pin-dir; id {program}"),
         Some(name) if !name.is_empty() => format!("\"{name}\", id {program}"),
         _ => format!("id {program}"),
     }

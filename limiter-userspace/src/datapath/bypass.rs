@@ -36,7 +36,7 @@ fn open(pins: &Pins) -> Result<Array<MapData, u32>, MapError> {
     let data = MapData::from_pin(&path).map_err(|error| match cause(&error) {
         Some(io::ErrorKind::NotFound) => MapError::new(
             map::BYPASS,
-            format!("{} is missing: nothing to bypass, limiter never ran here", path.display()),
+            format!("{} is missing, so there is nothing to bypass; if limiter runs with another --pin-dir, give it here too", path.display()),
         ),
         Some(io::ErrorKind::PermissionDenied) => {
             MapError::new(map::BYPASS, "not allowed; run as root, or with the capability CAP_BPF")

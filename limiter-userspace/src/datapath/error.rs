@@ -127,7 +127,7 @@ pub enum AttachError {
     },
     /// The driver has no XDP hook.
     #[error(
-        "{interface}: its driver has no native XDP; `--generic` (`mode = \"generic\"`) runs the program in the \
+        "{interface}: its driver has no native XDP; `--generic` (`attach = \"generic\"`) runs the program in the \
          network stack instead, at a fraction of the speed"
     )]
     NotNative {
