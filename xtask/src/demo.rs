@@ -153,7 +153,7 @@ fn conclude(args: &Args, played: &Played) -> Result<()> {
         screen.print(&format!("{object}\n"))?;
     }
     if !verdict.ok && !args.without_limiter {
-        bail!("the demo's verdict is: not held");
+        bail!("the demo's verdict isn't ok, for the reasons above");
     }
     Ok(())
 }

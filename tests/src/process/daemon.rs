@@ -20,7 +20,7 @@ const STOP: Duration = Duration::from_secs(10);
 /// What to run the daemon with, besides the folders of its [`Home`].
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// The program to start; [`super::binary`] finds the one to test.
+    /// The program to start; [`super::binary()`] finds the one to test.
     pub binary: PathBuf,
     /// Each becomes one `--iface`.
     pub interfaces: Vec<String>,
