@@ -168,7 +168,7 @@ fn report(need: Need) -> Result<()> {
         missing += u32::from(!there);
     }
     if missing > 0 {
-        bail!("{missing} missing; `cargo xtask setup` installs them");
+        bail!("{missing} missing; the same without --check installs what is");
     }
     Ok(())
 }

@@ -25,6 +25,8 @@ pub(crate) struct Args {
 
 /// Where the tests of the kernel program, network namespaces and the daemon live.
 const KERNEL_TESTS: &str = "limiter-tests";
+/// All but the kernel crate, which only compiles for BPF.
+const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "limiter-ebpf"];
 
 /// One part of the run and how it ended.
 struct Part {
@@ -82,18 +84,10 @@ enum Which {
 }
 
 fn tests(which: Which, args: &Args, daemon: &Path) -> Result<Tally> {
-    let commands = if find("cargo-nextest").is_some() {
-        vec![nextest(which, args)]
-    } else {
-        let filters = args.filters.iter().map(String::as_str).map(Some);
-        // The plain harness takes one filter at a time.
-        let filters: Vec<_> = if args.filters.is_empty() { vec![None] } else { filters.collect() };
-        filters.into_iter().map(|filter| cargo_test(which, filter)).collect()
-    };
     let skips = target("skipped-tests");
     let _ = fs::remove_file(&skips);
     let mut tally = Tally::default();
-    for mut command in commands {
+    for mut command in runners(which, &args.filters) {
         // Tests that need a daemon start the one just built, not some older debug build.
         command.env("LIMITER_BIN", daemon).env("LIMITER_SKIPS", &skips);
         if args.strict {
@@ -105,29 +99,39 @@ fn tests(which: Which, args: &Args, daemon: &Path) -> Result<Tally> {
     Ok(tally)
 }
 
+fn runners(which: Which, filters: &[String]) -> Vec<Command> {
+    match (find("cargo-nextest").is_some(), which) {
+        (false, _) => vec![cargo_test(which, filters)],
+        (true, Which::Host) => vec![nextest(which, filters), examples(filters)],
+        (true, Which::Kernel) => vec![nextest(which, filters)],
+    }
+}
+
 /// Both parts name the whole workspace and filter, so that they share one build.
-fn nextest(which: Which, args: &Args) -> Command {
+fn nextest(which: Which, filters: &[String]) -> Command {
     let mut nextest = cargo("nextest");
-    nextest.args(["run", "--workspace", "--exclude", "limiter-ebpf", "--no-fail-fast"]);
-    nextest.args(["--no-tests", "pass", "--status-level", "fail", "--final-status-level", "slow"]);
+    nextest.arg("run").args(WORKSPACE).args(["--no-fail-fast", "--no-tests", "pass"]);
+    nextest.args(["--status-level", "fail", "--final-status-level", "slow"]);
     let not = if which == Which::Host { "not " } else { "" };
-    nextest.arg("-E").arg(format!("{not}package({KERNEL_TESTS})")).args(&args.filters);
+    nextest.arg("-E").arg(format!("{not}package({KERNEL_TESTS})")).args(filters);
     nextest
 }
 
-fn cargo_test(which: Which, filter: Option<&str>) -> Command {
+/// The examples in the documentation, which nextest leaves out.
+fn examples(filters: &[String]) -> Command {
     let mut test = cargo("test");
-    test.arg("--no-fail-fast");
+    test.args(["--quiet", "--doc"]).args(WORKSPACE).arg("--").args(filters);
+    test
+}
+
+fn cargo_test(which: Which, filters: &[String]) -> Command {
+    let mut test = cargo("test");
+    test.args(["--quiet", "--no-fail-fast"]);
     match which {
-        Which::Host => {
-            test.args(["--workspace", "--exclude", "limiter-ebpf", "--exclude", KERNEL_TESTS])
-        }
-        Which::Kernel => test.args(["--package", KERNEL_TESTS]),
+        Which::Host => test.args(WORKSPACE).args(["--exclude", KERNEL_TESTS, "--"]),
+        Which::Kernel => test.args(["--package", KERNEL_TESTS, "--", "--test-threads=1"]),
     };
-    test.args(filter);
-    if which == Which::Kernel {
-        test.args(["--", "--test-threads=1"]);
-    }
+    test.args(filters);
     test
 }
 
