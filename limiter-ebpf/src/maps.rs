@@ -9,6 +9,7 @@
 //! | COUNTERS | row, per CPU | program | daemon | – |
 //! | REGISTRY | counter row | daemon | daemon | the row retired longest is used again |
 //! | BYPASS | – | command line | program | – |
+//! | SCRATCH | –, per CPU | program | program, within one packet | – |
 //! | TEST_CLOCK | – | tests | program, if loaded for tests | – |
 
 use aya_ebpf::macros::map;
@@ -51,6 +52,8 @@ static COUNTERS: PerCpuArray<Count> = PerCpuArray::with_max_entries(ROWS, 0);
 static REGISTRY: Array<RegistryEntry> = Array::with_max_entries(RULE_ROWS, 0);
 #[map]
 static BYPASS: Array<u32> = Array::with_max_entries(1, 0);
+#[map]
+static SCRATCH: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
 #[map]
 static TEST_CLOCK: Array<u64> = Array::with_max_entries(1, 0);
 
@@ -127,6 +130,30 @@ pub fn set_address(bucket: u32, slot: u32, entry: AddressEntry) {
 #[inline(always)]
 pub fn counter(row: u32) -> Option<*mut Count> {
     COUNTERS.get_ptr_mut(row)
+}
+
+/// A number in this CPU's memory.
+#[derive(Clone, Copy)]
+pub struct Scratch(*mut u64);
+
+impl Scratch {
+    #[inline(always)]
+    pub fn get(self) -> u64 {
+        // SAFETY: this CPU's own map value; nothing else on this CPU runs meanwhile. Volatile, so
+        // that the number really lies there.
+        unsafe { self.0.read_volatile() }
+    }
+
+    #[inline(always)]
+    pub fn set(self, number: u64) {
+        // SAFETY: as above.
+        unsafe { self.0.write_volatile(number) }
+    }
+}
+
+#[inline(always)]
+pub fn scratch() -> Option<Scratch> {
+    Some(Scratch(SCRATCH.get_ptr_mut(0)?))
 }
 
 #[inline(always)]

@@ -43,6 +43,7 @@ use table::Table;
 pub struct Datapath {
     maps: Maps,
     program: OwnedFd,
+    verified: Option<u32>,
     /// When the offset was moved last, on the monotonic clock.
     followed: u64,
 }
@@ -103,8 +104,8 @@ impl Datapath {
     }
 
     fn take(mut ebpf: Ebpf) -> Result<Self, OpenError> {
-        let program = load(&mut ebpf)?;
-        let mut datapath = Self { maps: Maps::take(&mut ebpf)?, program, followed: 0 };
+        let (program, verified) = load(&mut ebpf)?;
+        let mut datapath = Self { maps: Maps::take(&mut ebpf)?, program, verified, followed: 0 };
         datapath.follow_clock();
         Ok(datapath)
     }
@@ -113,6 +114,13 @@ impl Datapath {
     #[must_use]
     pub fn program(&self) -> BorrowedFd<'_> {
         self.program.as_fd()
+    }
+
+    /// Instructions that the kernel's verifier looked at (it gives up at 1,000,000); `None` where it
+    /// doesn't tell (kernels before 5.16).
+    #[must_use]
+    pub fn verified_instructions(&self) -> Option<u32> {
+        self.verified
     }
 
     /// Makes a policy the active one, whole: each packet is judged by the old or by the new one. Takes
@@ -257,7 +265,7 @@ fn seed() -> std::io::Result<Seed> {
 }
 
 /// Brings the program into the kernel.
-fn load(ebpf: &mut Ebpf) -> Result<OwnedFd, OpenError> {
+fn load(ebpf: &mut Ebpf) -> Result<(OwnedFd, Option<u32>), OpenError> {
     let missing = || OpenError::Kernel {
         what: "the program".to_owned(),
         cause: "not in the object".to_owned(),
@@ -268,8 +276,10 @@ fn load(ebpf: &mut Ebpf) -> Result<OwnedFd, OpenError> {
         .try_into()
         .map_err(|error: ProgramError| not_loaded(&error))?;
     program.load().map_err(|error| not_loaded(&error))?;
-    let program = program.fd().map_err(|error| not_loaded(&error))?;
-    program.as_fd().try_clone_to_owned().map_err(|cause| OpenError::call("the program", &cause))
+    let info = program.info().map_err(|error| not_loaded(&error))?;
+    let fd = program.fd().map_err(|error| not_loaded(&error))?.as_fd().try_clone_to_owned();
+    let fd = fd.map_err(|cause| OpenError::call("the program", &cause))?;
+    Ok((fd, info.verified_instruction_count()))
 }
 
 /// The verifier's last words say why; the thousands of lines before them don't.

@@ -34,6 +34,15 @@ window = "10s"
 "#;
 
 #[test]
+fn the_verifier_needs_a_quarter_of_what_it_allows_at_most() {
+    require!(ready());
+    let program = limiter_tests::program::Program::load();
+    let instructions = program.datapath().verified_instructions().unwrap_or(u32::MAX);
+    println!("verified: {instructions} instructions");
+    assert!(instructions <= 250_000, "{instructions}");
+}
+
+#[test]
 fn without_a_policy_ip_passes_and_is_counted_as_such() {
     require!(ready());
     use limiter_tests::frame::Frame;
