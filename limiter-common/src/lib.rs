@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(any(test, loom)), no_std)]
 
+pub mod border;
 pub mod bucket;
 pub mod clock;
 pub mod counters;

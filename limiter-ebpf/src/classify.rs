@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 
+use limiter_common::border::Subject;
 use limiter_common::key::Family;
 use limiter_common::layout::{Classifier, OnFault, PolicyEntry};
 use limiter_common::packet::{Fault, Packet};
@@ -26,6 +27,12 @@ impl Policy {
             return None;
         }
         Some(Self { generation, entry: maps::policy(generation)? })
+    }
+
+    /// What a packet of this class and family is to the rest of the program.
+    #[inline(always)]
+    pub fn subject(&self, class: u32, family: Family) -> Subject {
+        Subject::new(class, self.generation, family)
     }
 
     #[inline(always)]
@@ -63,17 +70,4 @@ fn masked(mut cell: usize) -> usize {
         );
     }
     cell
-}
-
-/// Class, generation and family in one number, for the border to the limiting function.
-#[inline(always)]
-pub fn pack(policy: &Policy, class: u32, family: Family) -> u64 {
-    class as u64 | ((policy.generation & 1) as u64) << 8 | (family as u64) << 16
-}
-
-/// The reverse of [`pack`].
-#[inline(always)]
-pub fn unpack(what: u64) -> (u32, u32, Family) {
-    let family = if what >> 16 == Family::V6 as u64 { Family::V6 } else { Family::V4 };
-    ((what & 0xff) as u32, (what >> 8 & 1) as u32, family)
 }

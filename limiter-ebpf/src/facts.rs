@@ -13,15 +13,15 @@ use crate::classify::{self, Policy};
 use crate::frame::XdpFrame;
 use crate::stats;
 
-/// The source's bits, and class, generation and family as [`classify::pack`] packs them.
+/// The source's bits, and a packed [`limiter_common::border::Subject`].
 #[repr(C)]
 pub struct Facts {
     pub source: u64,
-    pub what: u64,
+    pub subject: u64,
 }
 
 impl Facts {
-    pub const NONE: Self = Self { source: 0, what: 0 };
+    pub const NONE: Self = Self { source: 0, subject: 0 };
 }
 
 /// What [`find_out`] answers if rules apply and `facts` are filled in; else it is an [`Exit`].
@@ -68,8 +68,7 @@ fn classified(policy: &Policy, packet: &Packet, facts: *mut Facts) -> u32 {
         return Exit::Unmatched as u32;
     }
     let source = Source::of(packet.source);
-    let found =
-        Facts { source: source.bits(), what: classify::pack(policy, class, source.family()) };
+    let found = Facts { source: source.bits(), subject: policy.subject(class, source.family()).0 };
     // SAFETY: not null, as just seen, and the caller's own; the verifier checks it as memory of this
     // size.
     unsafe { facts.write(found) };

@@ -2,6 +2,7 @@
 //! functions of their own, so that the sets of rules are just numbers to the verifier: it would
 //! otherwise follow each of 2^32 ways to come to one.
 
+use limiter_common::border::{Drawn, Why};
 use limiter_common::bucket::TRIES;
 use limiter_common::counters::RuleCount;
 use limiter_common::hash::{KeyHash, Seed};
@@ -9,7 +10,6 @@ use limiter_common::key::{Key, Level, Source};
 use limiter_common::layout::MAX_RULES;
 
 use crate::pool::{self, ABSENT, CONTENDED, CROWDED, GRANTED_DISPLACED, SPENT};
-use crate::take::{CHANGING, NO_ROOM};
 use crate::{maps, stats};
 
 /// What all pools of a packet have in common.
@@ -28,30 +28,6 @@ pub struct Pools {
     packet: Packet,
     key: Key,
     hash: u64,
-}
-
-/// What a level gave.
-#[derive(Clone, Copy)]
-pub struct Drawn(u64);
-
-impl Drawn {
-    /// Nothing was refused.
-    #[inline(always)]
-    pub fn complete(self) -> bool {
-        self.0 >> 32 == 0
-    }
-
-    /// Why the first that refused did.
-    #[inline(always)]
-    pub fn why(self) -> u32 {
-        (self.0 >> 32) as u32 & 0xff
-    }
-
-    /// The place of the rule that refused.
-    #[inline(always)]
-    pub fn place(self) -> u32 {
-        (self.0 >> 40) as u32 & 0xff
-    }
 }
 
 impl Pools {
@@ -85,7 +61,7 @@ impl Pools {
     #[inline(always)]
     pub fn give_back(self, drawn: Drawn) {
         let Packet { tick, length, .. } = self.packet;
-        level_give_back(self.hash, self.names(drawn.0 as u32), tick, length);
+        level_give_back(self.hash, self.names(drawn.rules()), tick, length);
     }
 }
 
@@ -103,8 +79,7 @@ extern "C" fn level_without_room(hash: u64, names: u64, tick: u64, length: u32) 
     MAX_RULES
 }
 
-/// The rules whose pools were debited in bits 0–31; in bits 32–39 why it ended early, if it did, and
-/// in bits 40–47 at which rule.
+/// A packed [`Drawn`].
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn level_draw(hash: u64, bits: u64, names: u64, tick: u64, length: u32) -> u64 {
@@ -126,8 +101,8 @@ extern "C" fn level_draw(hash: u64, bits: u64, names: u64, tick: u64, length: u3
             }
             match answer {
                 ABSENT => {}
-                SPENT => return drawn.get() | (NO_ROOM as u64) << 32 | (place as u64) << 40,
-                CONTENDED => return drawn.get() | (CHANGING as u64) << 32 | (place as u64) << 40,
+                SPENT => return Drawn::refused(drawn.get(), Why::NoRoom, place).0,
+                CONTENDED => return Drawn::refused(drawn.get(), Why::Changing, place).0,
                 // This level can't judge: the coarser ones do.
                 CROWDED => note(name, place, RuleCount::Crowded(pool::level(name)), length),
                 granted => {

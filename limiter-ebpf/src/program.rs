@@ -28,7 +28,7 @@ fn decide(context: &XdpContext, length: u32) -> Exit {
     if exit != facts::TO_JUDGE {
         return Exit::from_number(exit);
     }
-    match Judgement::unpack(limit(facts.source, facts.what, clock::now(), length)) {
+    match Judgement::unpack(limit(facts.source, facts.subject, clock::now(), length)) {
         Judgement::Unmatched => Exit::Unmatched,
         Judgement::Admitted => Exit::Admitted,
         Judgement::Refused(_) => Exit::Refused,

@@ -2,78 +2,71 @@
 //! pool before it claims from any, so that a refusal debits nobody; what a lost race has claimed goes
 //! back.
 
+use limiter_common::border::{Subject, Taken, Why};
 use limiter_common::key::{Level, Source};
 use limiter_common::layout::MAX_RULES;
 
 use crate::level::{Packet, Pools};
-use crate::{classify, maps};
+use crate::maps;
 
-/// What [`take`] answers: all pools granted, or one has no room, or its word kept changing; the level
-/// in bits 8–15 and the rule's place in bits 16–31.
-pub const TAKEN: u32 = 0;
-pub const NO_ROOM: u32 = 1;
-pub const CHANGING: u32 = 2;
-
-#[inline(always)]
-fn answer(what: u32, level: Level, place: u32) -> u32 {
-    what | (level as u32) << 8 | place << 16
-}
-
-#[inline(always)]
-pub fn level_of(answer: u32) -> Level {
-    Level::from_index(answer >> 8)
-}
-
-/// Replaces the class in a packed class, generation and family by the rules to judge, as bits 32–63.
-#[inline(always)]
-pub fn with_rules(what: u64, rules: u32) -> u64 {
-    (what & 0xffff_ffff) | (rules as u64) << 32
-}
-
-/// Takes this packet's cost out of every pool of these rules, or out of none.
+/// Takes this packet's cost out of every pool of the subject's rules, or out of none: a packed
+/// [`Taken`].
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn take(bits: u64, what: u64, tick: u64, length: u32) -> u32 {
+pub extern "C" fn take(bits: u64, subject: u64, tick: u64, length: u32) -> u32 {
     let Some(meta) = maps::meta() else {
-        return TAKEN;
+        return Taken::ALL.0;
     };
-    let (_, generation, family) = classify::unpack(what & 0xffff_ffff);
-    let packet = Packet { rules: (what >> 32) as u32, generation, tick, length };
-    let (seed, source) = (meta.seed(), Source::from_bits(family, bits));
+    let subject = Subject(subject);
+    let (rules, generation) = (subject.rules(), subject.generation());
+    let packet = Packet { rules, generation, tick, length };
+    let (seed, source) = (meta.seed(), Source::from_bits(subject.family(), bits));
     let total = Pools::new(seed, source, Level::Total, packet);
     let prefix = Pools::new(seed, source, Level::Prefix, packet);
     let source = Pools::new(seed, source, Level::Source, packet);
+    let refused = without_room(total, prefix, source);
+    if refused != Taken::ALL {
+        return refused.0;
+    }
+    draw(total, prefix, source).0
+}
 
+#[inline(always)]
+fn without_room(total: Pools, prefix: Pools, source: Pools) -> Taken {
     let place = total.without_room();
     if place < MAX_RULES {
-        return answer(NO_ROOM, Level::Total, place);
+        return Taken::refused(Why::NoRoom, Level::Total, place);
     }
     let place = prefix.without_room();
     if place < MAX_RULES {
-        return answer(NO_ROOM, Level::Prefix, place);
+        return Taken::refused(Why::NoRoom, Level::Prefix, place);
     }
     let place = source.without_room();
     if place < MAX_RULES {
-        return answer(NO_ROOM, Level::Source, place);
+        return Taken::refused(Why::NoRoom, Level::Source, place);
     }
+    Taken::ALL
+}
 
+#[inline(always)]
+fn draw(total: Pools, prefix: Pools, source: Pools) -> Taken {
     let totals = total.draw();
-    if totals.complete() {
-        let prefixes = prefix.draw();
-        if prefixes.complete() {
-            let sources = source.draw();
-            if sources.complete() {
-                return TAKEN;
-            }
-            source.give_back(sources);
-            prefix.give_back(prefixes);
-            total.give_back(totals);
-            return answer(sources.why(), Level::Source, sources.place());
-        }
+    if !totals.complete() {
+        total.give_back(totals);
+        return totals.at(Level::Total);
+    }
+    let prefixes = prefix.draw();
+    if !prefixes.complete() {
         prefix.give_back(prefixes);
         total.give_back(totals);
-        return answer(prefixes.why(), Level::Prefix, prefixes.place());
+        return prefixes.at(Level::Prefix);
     }
-    total.give_back(totals);
-    answer(totals.why(), Level::Total, totals.place())
+    let sources = source.draw();
+    if !sources.complete() {
+        source.give_back(sources);
+        prefix.give_back(prefixes);
+        total.give_back(totals);
+        return sources.at(Level::Source);
+    }
+    Taken::ALL
 }
