@@ -17,5 +17,6 @@ pub mod layout;
 pub mod packet;
 pub mod parse;
 pub mod quantum;
+pub mod take;
 pub mod verdict;
 pub mod word;

@@ -86,9 +86,12 @@ fn granted(answer: Claim) -> u32 {
     u32::from(matches!(answer, Claim::Granted { .. }))
 }
 
+/// Each further one multiplies the runs; three already reach every pair of steps of two threads.
+const PREEMPTIONS: usize = 3;
+
 fn model(test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(PREEMPTIONS);
     model.check(test);
 }
 

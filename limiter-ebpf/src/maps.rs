@@ -19,6 +19,7 @@ use limiter_common::layout::{
     AddressEntry, Bypass, ClassEntry, Classifier, DEFAULT_BUCKETS, GENERATIONS, MAX_CLASSES,
     MAX_RULES, Meta, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry, SLOTS,
 };
+use limiter_common::take::Memory;
 
 /// The daemon reads and writes single fields while the program runs. Without the flag, an array's
 /// values begin 56 bytes past a cache line: buckets would straddle two.
@@ -136,16 +137,16 @@ pub fn counter(row: u32) -> Option<*mut Count> {
 #[derive(Clone, Copy)]
 pub struct Scratch(*mut u64);
 
-impl Scratch {
+impl Memory for Scratch {
     #[inline(always)]
-    pub fn get(self) -> u64 {
+    fn get(&self) -> u64 {
         // SAFETY: this CPU's own map value; nothing else on this CPU runs meanwhile. Volatile, so
         // that the number really lies there.
         unsafe { self.0.read_volatile() }
     }
 
     #[inline(always)]
-    pub fn set(self, number: u64) {
+    fn set(&self, number: u64) {
         // SAFETY: as above.
         unsafe { self.0.write_volatile(number) }
     }

@@ -5,21 +5,14 @@ use core::intrinsics::{AtomicOrdering, atomic_cxchg};
 
 use limiter_common::bucket::{self, Ask, Bucket, Claim, Place};
 use limiter_common::clock::Tick;
+use limiter_common::counters::RuleCount;
 use limiter_common::hash::KeyHash;
 use limiter_common::key::{Key, Level};
 use limiter_common::layout::{AddressEntry, RuleEntry};
+use limiter_common::take::Step;
 use limiter_common::word::Word;
 
-use crate::maps;
-
-/// What [`draw`] answers: the rule doesn't limit this level; …
-pub const ABSENT: u32 = 0;
-pub const GRANTED: u32 = 1;
-pub const GRANTED_DISPLACED: u32 = 2;
-pub const SPENT: u32 = 3;
-pub const CROWDED: u32 = 4;
-/// … another CPU was faster: try again.
-pub const CONTENDED: u32 = 5;
+use crate::{maps, stats};
 
 /// A bucket of the table: eight words in a cache line, shared by all CPUs and the daemon.
 struct TableBucket {
@@ -114,7 +107,7 @@ impl Pool {
 }
 
 #[inline(always)]
-pub fn level(name: u32) -> Level {
+fn level(name: u32) -> Level {
     match name >> 16 & 7 {
         0 => Level::Total,
         1 | 2 => Level::Prefix,
@@ -132,26 +125,34 @@ pub extern "C" fn has_room(hash: u64, name: u32, tick: u64, length: u32) -> u32 
     }
 }
 
-/// One try to claim this packet's cost. `bits` is the key without its tag.
+/// One try to claim this packet's cost: a packed [`Step`]. `bits` is the key without its tag.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub extern "C" fn draw(hash: u64, bits: u64, name: u32, tick: u64, length: u32) -> u32 {
     let Some(pool) = Pool::open(hash, name, tick, length) else {
-        return ABSENT;
+        return Step::Nothing.pack();
     };
-    match bucket::attempt(&pool.words, &pool.ask) {
+    let step = match bucket::attempt(&pool.words, &pool.ask) {
         Some(Claim::Granted { inserted, displaced }) => {
             if let Some(slot) = inserted
                 && let Some(key) = Key::from_parts((name >> 16 & 7) as u8, bits)
             {
                 maps::set_address(pool.bucket, slot, AddressEntry::new(key, pool.rule.id()));
             }
-            if displaced { GRANTED_DISPLACED } else { GRANTED }
+            if displaced {
+                stats::rule(pool.rule.row(), RuleCount::Displaced(level(name)), length);
+            }
+            Step::Debited
         }
-        Some(Claim::Spent) => SPENT,
-        Some(Claim::Crowded) => CROWDED,
-        Some(Claim::Contended) | None => CONTENDED,
-    }
+        Some(Claim::Spent) => Step::NoRoom,
+        Some(Claim::Crowded) => {
+            // This level can't judge: the coarser ones do.
+            stats::rule(pool.rule.row(), RuleCount::Crowded(level(name)), length);
+            Step::Nothing
+        }
+        Some(Claim::Contended) | None => Step::Again,
+    };
+    step.pack()
 }
 
 /// Gives a granted cost back, since another pool refused.

@@ -32,8 +32,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
 /// Builds the kernel program into `target/limiter.o`.
 pub(crate) fn kernel_program() -> Result<()> {
     setup::ensure(Need::Build)?;
-    let built = built_program(kernel_cargo("build")?.args(["--profile", "kernel"]))
-        .context("the kernel program does not compile")?;
+    let built =
+        built_program(kernel_cargo("build")?.args(["--features", "kernel", "--profile", "kernel"]))
+            .context("the kernel program does not compile")?;
     let object = fs::read(&built).with_context(|| format!("no object at {}", built.display()))?;
     let embedded = target("limiter.o");
     // An untouched file spares everything that embeds it a rebuild.

@@ -73,7 +73,7 @@ fn kernel_clippy() -> Result<Command> {
         }
         clippy = debian;
     }
-    clippy.args(["--profile", "kernel"]);
+    clippy.args(["--features", "kernel", "--profile", "kernel"]);
     Ok(clippy)
 }
 
