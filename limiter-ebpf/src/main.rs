@@ -17,4 +17,5 @@ mod pool;
 mod program;
 mod stats;
 mod take;
+mod trace;
 mod verdict;

@@ -6,7 +6,7 @@ use limiter_common::verdict::{Exit, Judgement};
 
 use crate::facts::{self, Facts};
 use crate::limit::limit;
-use crate::{clock, frame, maps, verdict};
+use crate::{clock, frame, maps, trace, verdict};
 
 /// `frags`: interfaces with an MTU above a page hand over frames in several buffers; headers lie in
 /// the first.
@@ -28,13 +28,17 @@ fn decide(context: &XdpContext, length: u32) -> Exit {
     if exit != facts::TO_JUDGE {
         return Exit::from_number(exit);
     }
-    match Judgement::unpack(limit(facts.source, facts.subject, clock::now(), length)) {
+    let exit = match Judgement::unpack(limit(facts.source, facts.subject, clock::now(), length)) {
         Judgement::Unmatched => Exit::Unmatched,
         Judgement::Admitted => Exit::Admitted,
         Judgement::Refused(_) => Exit::Refused,
         Judgement::Contended => Exit::Contended,
         Judgement::NoPolicy => Exit::NoPolicy,
+    };
+    if !exit.passes() {
+        trace::refused(context, facts.source, length);
     }
+    exit
 }
 
 /// Never runs: every operation of the program is one that can't panic. A reachable panic would be

@@ -36,6 +36,7 @@ pub(crate) fn kernel_program() -> Result<()> {
         built_program(kernel_cargo("build")?.args(["--features", "kernel", "--profile", "kernel"]))
             .context("the kernel program does not compile")?;
     let object = fs::read(&built).with_context(|| format!("no object at {}", built.display()))?;
+    let object = mend_names(object);
     let embedded = target("limiter.o");
     // An untouched file spares everything that embeds it a rebuild.
     if fs::read(&embedded).is_ok_and(|old| old == object) {
@@ -45,6 +46,23 @@ pub(crate) fn kernel_program() -> Result<()> {
         .with_context(|| format!("cannot write {}", embedded.display()))?;
     say(format!("kernel program: {}, {} KiB", embedded.display(), object.len() / 1024));
     Ok(())
+}
+
+/// The kernel takes no type information with a `<` in a union's name, and without type information it
+/// takes no functions that are verified on their own. bpf-linker cleans the names of structs only; the
+/// unions of aya-log's constants keep theirs. Lengths stay, so nothing moves.
+fn mend_names(mut object: Vec<u8>) -> Vec<u8> {
+    const BEGINNING: &[u8] = b"MaybeUninit<";
+    let mut at = 0;
+    while let Some(found) = object[at..].windows(BEGINNING.len()).position(|it| it == BEGINNING) {
+        at += found;
+        for byte in object[at..].iter_mut().take_while(|byte| **byte != 0) {
+            if !byte.is_ascii_alphanumeric() {
+                *byte = b'_';
+            }
+        }
+    }
+    object
 }
 
 /// Builds the `limiter` binary, which carries the kernel program, and returns its path.
@@ -81,4 +99,16 @@ pub(crate) fn kernel_cargo(command: &str) -> Result<Command> {
 fn sysroot(rustc: &mut Command) -> Result<String> {
     let printed = capture(rustc.args(["--print", "sysroot"]))?;
     Ok(printed.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_the_kernel_refuses_are_mended_in_place() {
+        let object = b"x\0MaybeUninit<u8>\0a<b\0MaybeUninit<[u8; 2]>\0".to_vec();
+        let mended = b"x\0MaybeUninit_u8_\0a<b\0MaybeUninit__u8__2__\0";
+        assert_eq!(mend_names(object), mended);
+    }
 }

@@ -91,6 +91,7 @@ impl Daemon {
         if step.jumped || self.clock.swept.elapsed() >= SWEEP {
             self.sweep();
         }
+        self.datapath.tell();
         self.guards.tick();
         if self.watch.look() {
             self.read_policy();

@@ -9,7 +9,8 @@ use super::config::{LogFormat, LogLevel};
 /// Log from now on. A second call in one process changes nothing.
 pub(super) fn begin(format: LogFormat, level: LogLevel) {
     // Other crates' lines (HTTP, the loader) tell operators nothing below a warning.
-    let filter = EnvFilter::new(format!("warn,limiter_userspace={}", level.name()));
+    // "limiter" begins the names of both, this crate's and the kernel program's.
+    let filter = EnvFilter::new(format!("warn,limiter={}", level.name()));
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)

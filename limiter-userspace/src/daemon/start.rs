@@ -4,7 +4,7 @@
 use std::fs;
 
 use super::apply::{Enforced, InstallError, origin, record_path, unix_seconds};
-use super::config::Config;
+use super::config::{Config, LogLevel};
 use super::error::DaemonError;
 use super::events::{Clock, Daemon};
 use super::guard::Guards;
@@ -99,7 +99,8 @@ fn enforce(
     remembered: Remembered,
     pins: &Pins,
 ) -> Result<(Datapath, Enforced, Guards), DaemonError> {
-    let options = Options { buckets: config.table_buckets, test_clock: false };
+    let trace = matches!(config.log_level, LogLevel::Debug | LogLevel::Trace);
+    let options = Options { buckets: config.table_buckets, test_clock: false, trace };
     let (mut datapath, found) = Datapath::open(pins, options)?;
     let result = install(config, &mut datapath, offered, remembered).and_then(|enforced| {
         let guards = Guards::begin(pins.clone(), config.interfaces.clone(), config.attach)?;

@@ -23,6 +23,7 @@ use std::time::Duration;
 use aya::Ebpf;
 use aya::maps::MapData;
 use aya::programs::{ProgramError, Xdp};
+use aya_log::EbpfLogger;
 use limiter_common::clock::Tick;
 use limiter_common::hash::Seed;
 use limiter_common::layout::{PROGRAM, PolicyEntry, RegistryEntry, VERSION, map};
@@ -44,6 +45,8 @@ pub struct Datapath {
     maps: Maps,
     program: OwnedFd,
     verified: Option<u32>,
+    /// The program's log, if it was loaded to write one.
+    log: Option<EbpfLogger<&'static dyn log::Log>>,
     /// When the offset was moved last, on the monotonic clock.
     followed: u64,
 }
@@ -80,18 +83,18 @@ impl Datapath {
     pub fn private(options: Options) -> Result<Self, OpenError> {
         let mut ebpf = object::load(options, None)?;
         initialise(&mut ebpf)?;
-        Self::take(ebpf)
+        Self::take(ebpf, options)
     }
 
     fn reopen(pins: &Pins, options: Options) -> Result<Self, OpenError> {
-        Self::take(object::load(options, Some(&pins.layout()))?)
+        Self::take(object::load(options, Some(&pins.layout()))?, options)
     }
 
     fn make(pins: &Pins, options: Options) -> Result<Self, OpenError> {
         let unfinished = pins.begin()?;
         let made = object::load(options, Some(&unfinished)).and_then(|mut ebpf| {
             initialise(&mut ebpf)?;
-            Self::take(ebpf)
+            Self::take(ebpf, options)
         });
         match made {
             Ok(datapath) => pins.finish().map(|()| datapath),
@@ -103,9 +106,12 @@ impl Datapath {
         }
     }
 
-    fn take(mut ebpf: Ebpf) -> Result<Self, OpenError> {
+    fn take(mut ebpf: Ebpf, options: Options) -> Result<Self, OpenError> {
         let (program, verified) = load(&mut ebpf)?;
-        let mut datapath = Self { maps: Maps::take(&mut ebpf)?, program, verified, followed: 0 };
+        // Without its log, the program still does what it is for.
+        let log = if options.trace { EbpfLogger::init(&mut ebpf).ok() } else { None };
+        let maps = Maps::take(&mut ebpf)?;
+        let mut datapath = Self { maps, program, verified, log, followed: 0 };
         datapath.follow_clock();
         Ok(datapath)
     }
@@ -121,6 +127,14 @@ impl Datapath {
     #[must_use]
     pub fn verified_instructions(&self) -> Option<u32> {
         self.verified
+    }
+
+    /// Passes on what the program has logged since the last call (128 KiB at most, the rest is lost), if
+    /// it was loaded to log.
+    pub fn tell(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.flush();
+        }
     }
 
     /// Makes a policy the active one, whole: each packet is judged by the old or by the new one. Takes

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use aya::{Ebpf, EbpfError, EbpfLoader};
+use aya_log::{LEVEL, Level};
 use limiter_common::layout::{BUCKET_MASK, USE_TEST_CLOCK, map};
 
 use super::error::OpenError;
@@ -17,7 +18,13 @@ pub struct Options {
     pub buckets: u32,
     /// Take the time from the map `TEST_CLOCK`, for tests.
     pub test_clock: bool,
+    /// Have the program write a log line for each packet it refuses; see [`super::Datapath::tell`].
+    pub trace: bool,
 }
+
+/// What [`LEVEL`] means to the program: nothing at all, or down to `debug`.
+const SILENT: u8 = 0;
+const DEBUG: u8 = Level::Debug as u8;
 
 /// Whether the kernel program is in this binary.
 #[must_use]
@@ -37,7 +44,8 @@ pub(super) fn load(options: Options, pins: Option<&Path>) -> Result<Ebpf, OpenEr
         .map_max_entries(map::TABLE, options.buckets)
         .map_max_entries(map::ADDRESSES, options.buckets)
         .override_global(BUCKET_MASK, &mask, true)
-        .override_global(USE_TEST_CLOCK, &test_clock, true);
+        .override_global(USE_TEST_CLOCK, &test_clock, true)
+        .override_global(LEVEL, if options.trace { &DEBUG } else { &SILENT }, true);
     for name in pins.iter().flat_map(|_| map::PINNED) {
         loader.map_pin_path(name, pins.unwrap_or(Path::new("")).join(name));
     }

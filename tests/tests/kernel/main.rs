@@ -12,6 +12,7 @@ mod windows;
 
 use limiter_tests::require;
 use limiter_tests::require::{Missing, root};
+use limiter_userspace::datapath::{Datapath, Options};
 
 /// What every test here needs.
 fn ready() -> Result<(), Missing> {
@@ -40,6 +41,14 @@ fn the_verifier_needs_a_quarter_of_what_it_allows_at_most() {
     let instructions = program.datapath().verified_instructions().unwrap_or(u32::MAX);
     println!("verified: {instructions} instructions");
     assert!(instructions <= 250_000, "{instructions}");
+}
+
+#[test]
+fn the_kernel_takes_the_program_that_logs_too() {
+    require!(ready());
+    let options = Options { buckets: 1 << 10, test_clock: true, trace: true };
+    let program = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
+    println!("verified: {:?} instructions", program.verified_instructions());
 }
 
 #[test]
