@@ -136,6 +136,20 @@ fn three_first_claims_make_one_word_and_pass_no_more_than_the_limit() {
 }
 
 #[test]
+fn cpus_whose_clocks_differ_by_a_tick_choose_different_slots_and_still_make_one_word() {
+    model_with(2, || {
+        // The first slot's key ended at NOW: a CPU at NOW must leave it alone and takes the second
+        // slot, CPUs a tick later find the first one free.
+        let bucket = Pair::new([word(7, NOW, Heat::Cold, 1), Word::EMPTY]);
+        let later = Tick(NOW.0 + 1);
+        let answers = three(&bucket, [ask(4, NOW, 2), ask(4, later, 2), ask(4, later, 2)]);
+        let granted = answers.map(granted).iter().sum::<u32>();
+        assert!((1..=2).contains(&granted), "{answers:?}");
+        assert_eq!(bucket.only(4).value(), granted, "{answers:?}");
+    });
+}
+
+#[test]
 fn a_new_window_begins_once_and_a_late_cpu_does_not_reopen_the_old_one() {
     model(|| {
         let bucket = Pair::new([word(5, OLD_END, Heat::Spent, 2), Word::EMPTY]);
