@@ -16,7 +16,7 @@ pub(super) struct Attach {
     /// The interface
     #[arg(value_name = "IFACE")]
     interface: Interface,
-    /// Allow generic mode, which is slow, where the driver has no XDP
+    /// Attach in generic mode: slow, but on any interface [default: native, or not at all]
     #[arg(long)]
     generic: bool,
 }

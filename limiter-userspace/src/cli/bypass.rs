@@ -23,7 +23,7 @@ enum BypassArg {
     Off,
     /// Judge and count, refuse nothing
     Shadow,
-    /// Look at nothing
+    /// Look at nothing, only count frames
     Pass,
 }
 

@@ -26,7 +26,7 @@ use crate::daemon::config::{DEFAULT_PIN_DIR, DEFAULT_SOCKET};
 use crate::datapath::Pins;
 use error::CliError;
 
-/// Limits packets per source, per prefix and in total, in the kernel, before they cost anything.
+/// Limits packets per source, per prefix and in total, in the kernel, before the network stack sees them.
 #[derive(Debug, Parser)]
 #[command(
     name = "limiter",

@@ -25,7 +25,7 @@ pub(super) struct Run {
     /// The policy to enforce; a change of the file is taken up
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Allow generic mode, which is slow, where the driver has no XDP
+    /// Attach in generic mode: slow, but on any interface [default: native, or not at all]
     #[arg(long)]
     generic: bool,
     /// Where to serve metrics, or off [default: 127.0.0.1:9184]

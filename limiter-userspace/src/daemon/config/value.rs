@@ -17,7 +17,7 @@ pub enum Attach {
     /// By the driver, or not at all.
     #[default]
     Native,
-    /// Generic mode is fine.
+    /// In the network stack, whatever the driver could do.
     Generic,
 }
 
