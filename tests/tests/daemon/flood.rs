@@ -12,27 +12,27 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::edge::{Edge, HOST, PORT};
 
 /// Length of the flood's windows in milliseconds, and what it leaves free at either end.
-pub const WINDOW_MS: u64 = 1_000;
+pub(crate) const WINDOW_MS: u64 = 1_000;
 const EDGE_MS: u64 = 100;
 /// Packets between two breaths of a millisecond: far fewer than the link's ring holds.
 const BURST: u32 = 20;
 
 /// Runs until it is ended or dropped.
-pub struct Flood {
+pub(crate) struct Flood {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Offered>>,
 }
 
 /// What was sent.
 #[derive(Debug, Default)]
-pub struct Offered {
-    pub by_window: BTreeMap<u64, u64>,
+pub(crate) struct Offered {
+    pub(crate) by_window: BTreeMap<u64, u64>,
     /// Windows that ended between a look at the clock and the end of a sending.
-    pub spoiled: BTreeSet<u64>,
+    pub(crate) spoiled: BTreeSet<u64>,
 }
 
 impl Flood {
-    pub fn start(edge: &Edge, source: Ipv4Addr) -> Self {
+    pub(crate) fn start(edge: &Edge, source: Ipv4Addr) -> Self {
         let socket = edge.outside.run(|| UdpSocket::bind((source, 0))).unwrap().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
@@ -47,7 +47,7 @@ impl Flood {
         Self { stop, thread: Some(thread) }
     }
 
-    pub fn end(mut self) -> Offered {
+    pub(crate) fn end(mut self) -> Offered {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().unwrap()
     }
@@ -61,7 +61,7 @@ impl Drop for Flood {
 }
 
 impl Offered {
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.by_window.values().sum()
     }
 
@@ -81,14 +81,14 @@ impl Offered {
 }
 
 /// The present window and the milliseconds since its begin.
-pub fn now() -> (u64, u64) {
+pub(crate) fn now() -> (u64, u64) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now = u64::try_from(now.as_millis()).unwrap();
     (now / WINDOW_MS, now % WINDOW_MS)
 }
 
 /// All that arrived, by the window written on it.
-pub fn arrived(edge: &Edge) -> BTreeMap<u64, u64> {
+pub(crate) fn arrived(edge: &Edge) -> BTreeMap<u64, u64> {
     let mut by_window = BTreeMap::new();
     let mut buffer = [0; 64];
     edge.sink.set_patience(Duration::from_millis(100)).unwrap();

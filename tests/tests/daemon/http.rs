@@ -11,7 +11,7 @@ use limiter_tests::net::Namespace;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Status and body.
-pub fn get(namespace: &Namespace, address: SocketAddr, path: &str) -> (u16, String) {
+pub(crate) fn get(namespace: &Namespace, address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream =
         namespace.run(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap().unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -23,15 +23,15 @@ pub fn get(namespace: &Namespace, address: SocketAddr, path: &str) -> (u16, Stri
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-pub type Labels = BTreeMap<String, String>;
+pub(crate) type Labels = BTreeMap<String, String>;
 
 /// One scrape.
 #[derive(Debug, Default)]
-pub struct Metrics {
-    pub samples: BTreeMap<(String, Labels), f64>,
+pub(crate) struct Metrics {
+    pub(crate) samples: BTreeMap<(String, Labels), f64>,
 }
 
-pub fn metrics(namespace: &Namespace, address: SocketAddr) -> Metrics {
+pub(crate) fn metrics(namespace: &Namespace, address: SocketAddr) -> Metrics {
     let (status, text) = get(namespace, address, "/metrics");
     assert_eq!(status, 200, "{text}");
     Metrics::parse(&text)
@@ -40,7 +40,7 @@ pub fn metrics(namespace: &Namespace, address: SocketAddr) -> Metrics {
 impl Metrics {
     /// # Panics
     /// If the text isn't OpenMetrics as far as this project needs it.
-    pub fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
         let mut families = BTreeSet::new();
         let mut metrics = Self::default();
@@ -60,14 +60,14 @@ impl Metrics {
         metrics
     }
 
-    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let labels = labels.iter().map(|(label, value)| (label.to_string(), value.to_string()));
         let key = (name.to_owned(), labels.collect());
         *self.samples.get(&key).unwrap_or_else(|| panic!("no {key:?} in {self:#?}"))
     }
 
     /// All series without their values.
-    pub fn series(&self) -> BTreeSet<(String, Labels)> {
+    pub(crate) fn series(&self) -> BTreeSet<(String, Labels)> {
         self.samples.keys().cloned().collect()
     }
 }
