@@ -65,6 +65,21 @@ impl Offered {
         self.by_window.values().sum()
     }
 
+    /// Windows that the flood filled from begin to end.
+    ///
+    /// # Panics
+    /// If there is none: then the machine is too slow to say anything.
+    pub(crate) fn full(&self) -> Vec<u64> {
+        let windows: Vec<u64> = self.by_window.keys().copied().collect();
+        let [_begun, whole @ .., _ended] = windows.as_slice() else {
+            panic!("{self:?}");
+        };
+        let full = whole.iter().filter(|window| !self.spoiled.contains(window));
+        let full: Vec<u64> = full.copied().collect();
+        assert!(!full.is_empty(), "{self:?}");
+        full
+    }
+
     fn burst(&mut self, socket: &UdpSocket) {
         let (window, phase) = now();
         if !(EDGE_MS..WINDOW_MS - EDGE_MS).contains(&phase) {

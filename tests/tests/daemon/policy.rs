@@ -6,6 +6,7 @@ use limiter_tests::wait::wait_for;
 use rustix::process::Signal;
 
 use super::edge::{ANNA, BOB, Edge, PATIENCE, calm, policy, versioned};
+use super::flood::{self, Flood};
 use super::ready;
 
 fn write(edge: &Edge, policy: &str) {
@@ -115,4 +116,28 @@ fn the_same_file_again_keeps_version_and_counts() {
     let explained = edge.json(&["explain", &ANNA.to_string()]);
     assert_eq!(explained["rules"][0]["levels"][0]["used"], 8);
     assert_eq!(edge.admitted(ANNA, 30), 12);
+}
+
+#[test]
+fn policies_change_under_a_flood_and_no_window_has_more() {
+    require!(ready());
+    let edge = Edge::new();
+    let _daemon = edge.start(&policy(100, "1s"));
+    let next = edge.home.write("next.toml", "").unwrap().display().to_string();
+    let flood = Flood::start(&edge, ANNA);
+    let first = flood::now().0;
+    let mut changes = 0;
+    while flood::now().0 <= first + 2 {
+        edge.home.write("next.toml", &policy(99 + changes % 2, "1s")).unwrap();
+        edge.json(&["policy", "apply", &next]);
+        changes += 1;
+    }
+    let (offered, arrived) = (flood.end(), flood::arrived(&edge));
+    println!("{changes} changes, offered {offered:?}, arrived {arrived:?}");
+    assert!(changes > 10);
+    for window in offered.full() {
+        assert!([99, 100].contains(&arrived[&window]), "{window}: {arrived:?}");
+    }
+    let passed: u64 = arrived.values().sum();
+    assert_eq!(edge.counts(), [passed, offered.total() - passed, 0], "none met a gap between two");
 }

@@ -123,6 +123,46 @@ fn a_policy_with_three_mistakes_names_all_three_lines() {
 }
 
 #[test]
+fn a_start_that_is_refused_leaves_guarded_what_was() {
+    require!(ready());
+    let edge = Edge::new();
+    edge.start(&policy(20, &calm())).kill();
+    assert_eq!(edge.admitted(ANNA, 8), 8);
+    let _taken = edge.inside.run(|| TcpListener::bind(METRICS)).unwrap().unwrap();
+    let (port, off) = (METRICS.to_string(), "off".to_owned());
+    for (interfaces, metrics) in [
+        (&["edge0"][..], &port),
+        (&["edge0", "lo"], &off),
+        (&["lo", "edge0"], &off),
+        (&["edge0", "wan0"], &off),
+    ] {
+        let mut command = Command::new(binary().unwrap());
+        start(&mut command, &edge.home, &edge.policy_path(), interfaces);
+        one_message(&edge.run(command.args(["--metrics", metrics])));
+        assert_eq!(edge.xdp("edge0").map(|attached| attached.mode), Some(Mode::Native));
+        assert_eq!(edge.xdp("lo"), None);
+    }
+    assert_eq!(edge.admitted(ANNA, 30), 12, "with limit and count");
+}
+
+#[test]
+fn where_no_daemon_ever_ran_the_verbs_without_one_say_so() {
+    require!(ready());
+    let edge = Edge::new();
+    for (verb, reason) in [
+        (&["bypass", "pass"][..], "nothing to bypass"),
+        (&["bypass"], "nothing to bypass"),
+        (&["detach", "edge0"], "not guarded by limiter"),
+        (&["attach", "edge0"], "start the daemon once"),
+        (&["status"], "no daemon answers"),
+    ] {
+        let message = edge.refused(verb);
+        assert!(message.contains(reason) && message.lines().count() == 1, "{verb:?}: {message}");
+    }
+    nothing_left(&edge, &edge.home);
+}
+
+#[test]
 fn without_privileges_it_says_which_are_missing() {
     require!(ready());
     let edge = unlimited();
