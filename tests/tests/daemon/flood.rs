@@ -27,6 +27,8 @@ pub(crate) struct Flood {
 #[derive(Debug, Default)]
 pub(crate) struct Offered {
     pub(crate) by_window: BTreeMap<u64, u64>,
+    begun: u64,
+    ended: u64,
     /// Windows that ended between a look at the clock and the end of a sending.
     pub(crate) spoiled: BTreeSet<u64>,
 }
@@ -37,11 +39,12 @@ impl Flood {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = thread::spawn(move || {
-            let mut offered = Offered::default();
+            let mut offered = Offered { begun: now().0, ..Offered::default() };
             while !told.load(Ordering::Relaxed) {
                 offered.burst(&socket);
                 thread::sleep(Duration::from_millis(1));
             }
+            offered.ended = now().0;
             offered
         });
         Self { stop, thread: Some(thread) }
@@ -70,12 +73,8 @@ impl Offered {
     /// # Panics
     /// If there is none: then the machine is too slow to say anything.
     pub(crate) fn full(&self) -> Vec<u64> {
-        let windows: Vec<u64> = self.by_window.keys().copied().collect();
-        let [_begun, whole @ .., _ended] = windows.as_slice() else {
-            panic!("{self:?}");
-        };
-        let full = whole.iter().filter(|window| !self.spoiled.contains(window));
-        let full: Vec<u64> = full.copied().collect();
+        let whole = (self.begun + 1..self.ended).filter(|window| !self.spoiled.contains(window));
+        let full: Vec<u64> = whole.collect();
         assert!(!full.is_empty(), "{self:?}");
         full
     }
