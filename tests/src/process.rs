@@ -5,11 +5,13 @@ mod binary;
 mod daemon;
 mod home;
 mod notify;
+mod verb;
 
 pub use binary::{binary, built};
 pub use daemon::{Daemon, Invocation};
 pub use home::Home;
 pub(crate) use home::sweep_homes;
+pub use verb::{Said, at_home, run};
 
 /// Why a daemon under test didn't do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +35,7 @@ pub enum Error {
     /// It didn't do it in time.
     #[error("the daemon isn't {state} after {seconds} s; it said:\n{log}")]
     Late {
-        /// `ready` or `stopped`.
+        /// `ready`, `stopped` or `at its end`.
         state: &'static str,
         /// How long it was given.
         seconds: u64,

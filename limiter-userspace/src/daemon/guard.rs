@@ -38,19 +38,23 @@ impl Guards {
             Attach::Generic => Mode::Generic,
         };
         let mut guards = Self { pins, interfaces, mode, problems: BTreeMap::new() };
-        let mut attached = Vec::new();
+        let (mut attached, mut replaced) = (Vec::new(), Vec::new());
         for interface in guards.interfaces.clone() {
             if attach::look(&guards.pins, &interface)?.marked {
                 continue;
             }
             match attach::attach(&guards.pins, &interface, guards.mode) {
                 Ok(Done::Attached) => attached.push(interface),
-                Ok(Done::Replaced) => tracing::info!(interface, "replaced the program in place"),
+                Ok(Done::Replaced) => replaced.push(interface),
                 Err(error) => {
                     guards.undo(&attached);
                     return Err(error);
                 }
             }
+        }
+        // Only now: a start that fails says one thing, why.
+        for interface in replaced {
+            tracing::info!(interface, "replaced the program in place");
         }
         guards.renew_others();
         guards.tick();

@@ -182,7 +182,7 @@ fn others(names: &[String]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    format!("; there are: {}", names.join(", "))
+    format!("; choose one of: {}", names.join(", "))
 }
 
 /// An interface couldn't be freed.

@@ -29,7 +29,7 @@ use limiter_common::hash::Seed;
 use limiter_common::layout::{PROGRAM, PolicyEntry, RegistryEntry, VERSION, map};
 
 pub use error::{AttachError, DetachError, MapError, OpenError};
-pub use object::{Options, is_built};
+pub use object::{Options, is_built, kernel_object};
 pub use pins::Pins;
 
 use crate::snapshot::Snapshot;

@@ -26,6 +26,12 @@ pub struct Options {
 const SILENT: u8 = 0;
 const DEBUG: u8 = Level::Debug as u8;
 
+/// The kernel program as an ELF file; empty if it wasn't built. For tests of what it is made of.
+#[must_use]
+pub fn kernel_object() -> &'static [u8] {
+    OBJECT
+}
+
 /// Whether the kernel program is in this binary.
 #[must_use]
 pub fn is_built() -> bool {

@@ -44,12 +44,17 @@ impl Daemon {
     pub fn start(namespace: &Namespace, home: &Home, invocation: &Invocation) -> Result<Self> {
         let notifications = Notifications::listen(&home.notify())
             .map_err(|source| Error::system("listen for the daemon's readiness", source))?;
+        let mut daemon = Self::spawn(namespace, home, invocation)?;
+        daemon.wait_until_ready(&notifications)?;
+        Ok(daemon)
+    }
+
+    /// Starts it and doesn't wait: it may be killed at any step of its start.
+    pub fn spawn(namespace: &Namespace, home: &Home, invocation: &Invocation) -> Result<Self> {
         let mut command = command(home, invocation)?;
         let child = namespace.run(|| command.spawn())?;
         let child = child.map_err(|source| Error::system(format!("start {command:?}"), source))?;
-        let mut daemon = Self { child, log: home.log_path() };
-        daemon.wait_until_ready(&notifications)?;
-        Ok(daemon)
+        Ok(Self { child, log: home.log_path() })
     }
 
     /// Its process id.
