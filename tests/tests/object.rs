@@ -16,9 +16,10 @@ use limiter_userspace::datapath::{is_built, kernel_object};
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
 
-/// `BPF_MAP_TYPE_ARRAY` and `BPF_MAP_TYPE_PERCPU_ARRAY`.
+/// `BPF_MAP_TYPE_ARRAY`, `…_PERCPU_ARRAY`, `…_RINGBUF`.
 const ARRAY: u32 = 2;
 const PER_CPU: u32 = 6;
+const RING: u32 = 27;
 /// `BPF_F_MMAPABLE`: user space writes single fields.
 const MMAPABLE: u32 = 1 << 10;
 /// Where maps lie as `struct bpf_map_def` of libbpf, and the length of one.
@@ -45,9 +46,9 @@ fn section(elf: &Elf, name: &str) -> &'static [u8] {
 /// What lies in a section by name: the place and length of each.
 fn symbols(elf: &Elf, section: &str, kind: SymbolKind) -> BTreeMap<String, (usize, usize)> {
     let index = elf.section_by_name(section).unwrap().index();
-    let inside = elf
-        .symbols()
-        .filter(|symbol| symbol.section_index() == Some(index) && symbol.kind() == kind);
+    // Those with a name for others; the compiler has its own for texts and the like.
+    let global = elf.symbols().filter(|symbol| symbol.is_global() && symbol.kind() == kind);
+    let inside = global.filter(|symbol| symbol.section_index() == Some(index));
     inside
         .map(|symbol| {
             let place = (symbol.address() as usize, symbol.size() as usize);
@@ -81,7 +82,7 @@ fn array<T>(entries: u32, flags: u32) -> Shape {
 fn its_maps_are_those_of_the_layout_in_kind_and_size() {
     require!(built());
     type Bucket<T> = [T; SLOTS as usize];
-    let expected: [(&str, Shape); 11] = [
+    let expected: [(&str, Shape); 13] = [
         (map::META, array::<Meta>(1, MMAPABLE)),
         (map::POLICY, array::<PolicyEntry>(GENERATIONS, 0)),
         (map::CLASSIFIER, array::<Classifier>(GENERATIONS, 0)),
@@ -93,6 +94,9 @@ fn its_maps_are_those_of_the_layout_in_kind_and_size() {
         (map::REGISTRY, array::<RegistryEntry>(RULE_ROWS, 0)),
         (map::BYPASS, array::<u32>(1, 0)),
         (map::TEST_CLOCK, array::<u64>(1, 0)),
+        // Of the program alone: what it keeps within one packet, and aya-log's lines.
+        ("SCRATCH", [PER_CPU, 4, size_of::<u64>() as u32, 1, 0]),
+        ("AYA_LOGS", [RING, 0, 0, 1 << 17, 0]),
     ];
     assert_eq!(maps(&elf()), expected.map(|(name, shape)| (name.to_owned(), shape)).into());
     let pinned = map::PINNED.into_iter().filter(|name| !maps(&elf()).contains_key(*name));
@@ -121,7 +125,8 @@ fn its_constants_are_there_for_the_loader_to_replace() {
         u32::from_le_bytes(bytes[place..place + length].try_into().unwrap())
     };
     assert_eq!((value(BUCKET_MASK), value(USE_TEST_CLOCK)), (DEFAULT_BUCKETS - 1, 0));
-    assert_eq!(constants.len(), 2);
+    let names: Vec<&str> = constants.keys().map(String::as_str).collect();
+    assert_eq!(names, ["AYA_LOG_LEVEL", BUCKET_MASK, USE_TEST_CLOCK], "and aya-log's own");
 }
 
 #[test]
