@@ -27,6 +27,7 @@ use self::stage::Stage;
 use self::style::Style;
 use self::traffic::now;
 use crate::build;
+use crate::setup::{self, Need};
 
 /// Show limiter at work: a polite client, a flooder and a flooding /24, real packets, a live table
 #[derive(clap::Args)]
@@ -46,6 +47,7 @@ pub(crate) struct Args {
 const FRAME: Duration = Duration::from_millis(200);
 
 pub(crate) fn run(args: Args) -> Result<()> {
+    setup::ensure(Need::Test)?;
     can_run()?;
     if !args.without_limiter {
         build::kernel_program()?;

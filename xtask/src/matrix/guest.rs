@@ -1,6 +1,7 @@
-//! What a guest is made of: the kernel tests as one static program, busybox, modules, and the few lines
-//! that start them. Everything lies in memory; there is no disk and no network.
+//! What a guest is made of: the kernel tests and the libraries they want, busybox, modules, and the few
+//! lines that start them. Everything lies in memory; there is no disk and no network.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,16 +9,13 @@ use anyhow::{Context, Result};
 
 use super::archive::MODULES;
 use super::cpio::Archive;
-use crate::process::{built_program, cargo_apart, say};
+use crate::process::{built_program, capture, cargo, run as run_program, say, target, tool};
 use crate::setup::static_busybox;
 
 /// The guest's file system, in the kernel's folder.
 pub(super) const INITRAMFS: &str = "initramfs";
 /// Before the tests' exit status, on the second serial port.
 pub(super) const VERDICT: &str = "verdict";
-
-/// Only static programs run where there is no libc.
-const STATIC: &str = "-C target-feature=+crt-static";
 
 /// The first process. The verdict has a serial port of its own: a kernel that panics also ends the
 /// machine with success.
@@ -43,16 +41,18 @@ busybox poweroff -f
     )
 }
 
-/// Builds the kernel tests as a static program.
+/// Builds the kernel tests: the very program that this machine's kernel is tested with, so that nothing
+/// is compiled a second time.
 pub(super) fn build_tests() -> Result<PathBuf> {
     say("building the kernel tests for virtual machines");
-    let mut cargo = cargo_apart("test", "guest", STATIC);
-    // A target of its own keeps build scripts and macros out of the static flags.
+    let mut cargo = cargo("test");
     cargo.args(["--no-run", "--package", "limiter-tests", "--test", "kernel"]);
-    cargo.args(["--target", "x86_64-unknown-linux-gnu"]);
+    let built = built_program(&mut cargo).context("the kernel tests do not compile")?;
     // Debug information only makes the guest's memory larger.
-    cargo.env("CARGO_PROFILE_DEV_DEBUG", "0");
-    built_program(&mut cargo).context("the kernel tests do not compile for a guest")
+    let small = target("matrix/kernel-tests");
+    fs::create_dir_all(target("matrix")).context("no folder for guests")?;
+    run_program(tool("strip").arg("--strip-debug").arg("-o").arg(&small).arg(&built))?;
+    Ok(small)
 }
 
 /// Writes the file system that the guest boots into.
@@ -66,6 +66,13 @@ pub(super) fn initramfs(folder: &Path, tests: &Path) -> Result<()> {
     archive.file("bin/busybox", &read(&busybox)?);
     archive.symlink("bin/ip", "busybox");
     archive.file("kernel-tests", &read(tests)?);
+    let libraries = libraries(&capture(tool("ldd").arg(tests))?);
+    for directory in parents(&libraries) {
+        archive.directory(&directory);
+    }
+    for library in libraries {
+        archive.file(library.trim_start_matches('/'), &read(Path::new(&library))?);
+    }
     for entry in fs::read_dir(folder.join(MODULES)).context("no modules")? {
         let entry = entry?;
         let name = entry.file_name();
@@ -75,6 +82,37 @@ pub(super) fn initramfs(folder: &Path, tests: &Path) -> Result<()> {
     fs::write(&path, archive.finish()).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// The files that `ldd` names, the dynamic linker among them.
+fn libraries(ldd: &str) -> Vec<String> {
+    let paths = ldd.split_whitespace().filter(|word| word.starts_with('/'));
+    paths.map(str::to_owned).collect()
+}
+
+/// The folders these files lie in, outer ones first, without the leading slash.
+fn parents(files: &[String]) -> BTreeSet<String> {
+    let folders = files.iter().flat_map(|file| Path::new(file).ancestors().skip(1));
+    let relative = folders.filter_map(|folder| folder.strip_prefix("/").ok());
+    relative
+        .map(|folder| folder.display().to_string())
+        .filter(|folder| !folder.is_empty())
+        .collect()
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_come_with_their_folders() {
+        let ldd = "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x2)\n\
+                   \t/lib64/ld-linux-x86-64.so.2 (0x3)\n";
+        let found = libraries(ldd);
+        assert_eq!(found, ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]);
+        let folders: Vec<String> = parents(&found).into_iter().collect();
+        assert_eq!(folders, ["lib", "lib/x86_64-linux-gnu", "lib64"]);
+    }
 }
