@@ -16,11 +16,11 @@ impl Tally {
     ///
     /// What nextest calls skipped are tests that a filter left out: not counted.
     pub(crate) fn of_runner(line: &str) -> Option<Self> {
-        let line = line.trim();
+        // nextest shows a failed test's own output, indented: what that sums up is counted already.
         if let Some(rest) = line.strip_prefix("test result: ") {
             return Some(Self::of(rest, "ignored"));
         }
-        let rest = line.strip_prefix("Summary [")?;
+        let rest = line.trim().strip_prefix("Summary [")?;
         Some(Self { skipped: 0, ..Self::of(rest.split_once(" run: ")?.1, "skipped") })
     }
 
@@ -69,6 +69,13 @@ mod tests {
 
     fn tally(passed: u64, failed: u64, skipped: u64) -> Tally {
         Tally { passed, failed, skipped }
+    }
+
+    #[test]
+    fn a_failed_tests_own_summary_counts_once() {
+        let shown =
+            "    test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 3 filtered out";
+        assert_eq!(Tally::of_runner(shown), None);
     }
 
     #[test]
