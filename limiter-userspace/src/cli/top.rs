@@ -103,7 +103,11 @@ fn page(top: &Top) -> String {
 
 fn row(row: &TopRow) -> [String; 6] {
     let limit = row.limit.map_or("unlimited".to_owned(), |limit| amount(limit, &row.unit));
-    let refused = if row.refused { "REFUSED" } else { "" };
+    let refused = match (row.refused, row.would_refuse) {
+        (true, _) => "REFUSED",
+        (_, true) => "would refuse",
+        _ => "",
+    };
     [
         row.key.clone(),
         row.rule.clone(),

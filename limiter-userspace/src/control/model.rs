@@ -175,6 +175,9 @@ pub struct TopRow {
     pub unit: String,
     /// Whether it was refused in this window.
     pub refused: bool,
+    /// Whether it would have been refused in this window, if its rule weren't in shadow.
+    #[serde(default)]
+    pub would_refuse: bool,
     /// Milliseconds until its window ends.
     pub ends_in_ms: u64,
 }

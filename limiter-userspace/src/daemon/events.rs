@@ -197,9 +197,9 @@ impl Daemon {
     }
 
     fn top(&self, by: TopBy, rows: usize) -> Top {
-        let Enforced { policy, entries, .. } = &self.enforced;
+        let Enforced { policy, entries, overlay, .. } = &self.enforced;
         let (now, unix) = (self.datapath.now(), self.datapath.unix_now());
-        answer::top(policy, entries, by, rows, unix, |each| {
+        answer::top((policy, entries, &overlay.overrides()), by, rows, unix, |each| {
             self.datapath.table().visit(entries, now, each);
         })
     }

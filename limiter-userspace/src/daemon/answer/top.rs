@@ -13,21 +13,22 @@ use super::{ends_in_ms, unit, units};
 use crate::control::command::TopBy;
 use crate::control::model::{Top, TopRow};
 use crate::datapath::table::LiveKey;
-use crate::policy::{Policy, Rule};
+use crate::policy::{Mode, Policy, Rule};
+use crate::snapshot::ModeOverrides;
 
 /// Sorts by the share of the limit, then by use; the slot only makes the order total.
 type Rank = (u64, u32, usize);
 
-/// The first `rows` keys. `visit` shows every living key to its argument once; `entries` are the
-/// policy's rules as compiled; `now` is Unix nanoseconds.
+/// The first `rows` keys. `visit` shows every living key to its argument once; `rules` are the policy's,
+/// as written and as compiled, and the modes set over theirs; `now` is Unix nanoseconds.
 pub(in super::super) fn top(
-    policy: &Policy,
-    entries: &[RuleEntry],
+    rules: (&Policy, &[RuleEntry], &ModeOverrides),
     by: TopBy,
     rows: usize,
     now: u64,
     visit: impl FnOnce(&mut dyn FnMut(LiveKey)),
 ) -> Top {
+    let (policy, entries, modes) = rules;
     let level = match by {
         TopBy::Source => Level::Source,
         TopBy::Prefix => Level::Prefix,
@@ -53,7 +54,8 @@ pub(in super::super) fn top(
     });
     let sorted = best.into_sorted_vec().into_iter();
     let row = |Reverse((_, Listed(key)))| {
-        Some(row(policy.rules().get(key.rule)?, entries.get(key.rule)?, key, now))
+        let rule = policy.rules().get(key.rule)?;
+        Some(row(rule, modes.mode_of(rule), entries.get(key.rule)?, key, now))
     };
     Top { by: by_name(by).to_owned(), live: live as u64, rows: sorted.filter_map(row).collect() }
 }
@@ -87,14 +89,16 @@ fn share(used: u32, limit: u32) -> u64 {
     }
 }
 
-fn row(rule: &Rule, entry: &RuleEntry, key: LiveKey, now: u64) -> TopRow {
+fn row(rule: &Rule, mode: Mode, entry: &RuleEntry, key: LiveKey, now: u64) -> TopRow {
+    let spent = key.usage.heat == Heat::Spent;
     TopRow {
         key: key_name(key.key),
         rule: rule.name().to_string(),
         used: units(entry, key.usage.used),
         limit: rule.limit(key.key.level()).and_then(|limit| limit.finite()),
         unit: unit(entry).to_owned(),
-        refused: key.usage.heat == Heat::Spent,
+        refused: spent && mode == Mode::Enforce,
+        would_refuse: spent && mode == Mode::Shadow,
         ends_in_ms: ends_in_ms(&key.usage, now),
     }
 }
@@ -139,8 +143,11 @@ mod tests {
             // No level of this rule any more: it is alive, but no row.
             key(0x0a00_0004, Level::Prefix, 1, 50),
         ];
+        let modes = ModeOverrides::default();
         let top = |by, rows| {
-            top(&policy, &snapshot.rules, by, rows, 0, |each| keys.into_iter().for_each(each))
+            top((&policy, &snapshot.rules, &modes), by, rows, 0, |each| {
+                keys.into_iter().for_each(each)
+            })
         };
         let sources = top(TopBy::Source, 3);
         assert_eq!(sources.live, 6);
