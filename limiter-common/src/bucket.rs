@@ -279,11 +279,13 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
     if !word.belongs_to(ask.fingerprint) {
         return None;
     }
+    let used = word.value();
+    if used == RESERVED {
+        // Also from a window that is over: its CPU may be about to find the key elsewhere, and
+        // could not take a word back that we had made of it.
+        return None;
+    }
     let debited = if ask.counts(word) {
-        let used = word.value();
-        if used == RESERVED {
-            return None;
-        }
         if !ask.fits(used) {
             refuse(bucket, slot, word);
             return Some(Claim::Spent);

@@ -5,7 +5,7 @@
 //! The bucket has two slots, so that "full" and "elsewhere" take few steps to reach.
 #![cfg(loom)]
 
-use limiter_common::bucket::{Ask, Bucket, Claim, claim, has_room, life, refund};
+use limiter_common::bucket::{Ask, Bucket, Claim, attempt, claim, has_room, life, refund};
 use limiter_common::clock::{Tick, WindowLength};
 use limiter_common::word::{Fingerprint, Heat, RESERVED, Word};
 use loom::sync::Arc;
@@ -146,6 +146,24 @@ fn cpus_whose_clocks_differ_by_a_tick_choose_different_slots_and_still_make_one_
         let granted = answers.map(granted).iter().sum::<u32>();
         assert!((1..=2).contains(&granted), "{answers:?}");
         assert_eq!(bucket.only(4).value(), granted, "{answers:?}");
+    });
+}
+
+#[test]
+fn a_reservation_of_a_late_cpu_is_not_taken_for_a_word_by_the_next_window() {
+    // One try each: the third preemption is the one that matters, and more tries take minutes.
+    model(|| {
+        // As above, but the tick between the clocks is an edge of the window. Whoever is in the next
+        // window must not make a word of what the late one has only reserved.
+        let (late, next) = (Tick(END.0 - 1), END);
+        let bucket = Pair::new([word(7, late, Heat::Cold, 1), Word::EMPTY]);
+        let others = [late, next].map(|now| {
+            let bucket = bucket.clone();
+            thread::spawn(move || attempt(&*bucket, &ask(4, now, 2)))
+        });
+        let third = attempt(&*bucket, &ask(4, next, 2));
+        let [first, second] = others.map(|other| other.join().unwrap());
+        assert!(bucket.places(4) <= 1, "{first:?} {second:?} {third:?} {:?}", bucket.words());
     });
 }
 

@@ -139,7 +139,7 @@ fn cargo_test(which: Which, filters: &[String]) -> Command {
 fn loom() -> Result<Tally> {
     let mut loom = cargo_apart("test", "loom", "--cfg loom");
     loom.args(["--package", "limiter-common", "--test", "loom", "--release"]);
-    count(loom.env("LOOM_MAX_PREEMPTIONS", "3"))
+    count(&mut loom)
 }
 
 /// Runs a test runner and adds up its closing lines. One that fails without a failed test, because

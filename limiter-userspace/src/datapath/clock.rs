@@ -1,15 +1,20 @@
 //! From the kernel program's clock to Unix time. The program reads CLOCK_MONOTONIC (its coarse form) and
 //! adds an offset that the daemon keeps in the meta map.
 //!
-//! The sum never steps back, since a window that is over must not begin again: when the wall clock is
-//! set back, the offset follows by an eighth of the time that passes. Forward it follows at once.
+//! A window that is over must not begin again: when the wall clock is set back, the offset follows in
+//! steps of half a tick at most, which words in the table outlive (`limiter_common::bucket`, rule 3),
+//! and by a twentieth of the time that passes. Forward it follows at once.
 
 use std::time::Duration;
 
+use limiter_common::clock::NANOS_PER_TICK;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 /// How far off the wall clock the host may be and still count as synchronised, in nanoseconds.
 const TOLERANCE: u64 = 1_000_000_000;
+/// How far Unix time as the program sees it may step back at once, in nanoseconds, however late the
+/// daemon is: half a tick, which leaves the other half to CPUs whose coarse clocks lag.
+const LARGEST_STEP_BACK: u64 = NANOS_PER_TICK / 2;
 
 /// How the offset was moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub fn follow(current: u64, measured: u64, elapsed: Duration) -> Step {
         let jumped = measured - current > TOLERANCE;
         return Step { offset: measured, synchronised: true, jumped };
     }
-    let slew = u64::try_from(elapsed.as_nanos() / 8).unwrap_or(u64::MAX);
+    let slew = u64::try_from(elapsed.as_nanos() / 20).unwrap_or(u64::MAX).min(LARGEST_STEP_BACK);
     let offset = measured.max(current.saturating_sub(slew));
     Step { offset, synchronised: offset - measured <= TOLERANCE, jumped: false }
 }
@@ -74,35 +79,34 @@ mod tests {
     }
 
     #[test]
-    fn backward_is_followed_by_an_eighth_of_the_time() {
+    fn backward_is_followed_by_a_twentieth_of_the_time() {
         let step = follow(100 * SECOND, 90 * SECOND, Duration::from_secs(1));
         assert_eq!(
             step,
-            Step { offset: 100 * SECOND - SECOND / 8, synchronised: false, jumped: false }
+            Step { offset: 100 * SECOND - SECOND / 20, synchronised: false, jumped: false }
         );
         let near = follow(100 * SECOND, 100 * SECOND - 1000, Duration::from_secs(1));
         assert_eq!(near, Step { offset: 100 * SECOND - 1000, synchronised: true, jumped: false });
     }
 
     #[test]
-    fn unix_time_never_steps_back_whatever_the_wall_clock_does() {
+    fn unix_time_never_steps_back_by_a_tick_whatever_the_wall_clock_does() {
         let (mut offset, mut now) = (100 * SECOND, 0);
-        let mut last = 0;
-        for measured in [100, 40, 41, 500, 499, 0].map(|seconds| seconds * SECOND) {
-            now += SECOND;
-            offset = follow(offset, measured, Duration::from_secs(1)).offset;
-            assert!(now + offset > last);
-            last = now + offset;
+        for (measured, elapsed) in [(100, 1), (40, 1), (41, 3_600), (500, 1), (499, 30), (0, 1)] {
+            now += elapsed * SECOND;
+            let before = now + offset;
+            offset = follow(offset, measured * SECOND, Duration::from_secs(elapsed)).offset;
+            assert!(now + offset + NANOS_PER_TICK / 2 >= before);
         }
     }
 
     #[test]
-    fn ten_seconds_back_take_eighty() {
+    fn ten_seconds_back_take_two_hundred() {
         let mut offset = 100 * SECOND;
         let steps = (1..).find(|_| {
             offset = follow(offset, 90 * SECOND, Duration::from_secs(1)).offset;
             offset == 90 * SECOND
         });
-        assert_eq!(steps, Some(80));
+        assert_eq!(steps, Some(200));
     }
 }
