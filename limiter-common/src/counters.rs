@@ -30,7 +30,8 @@ pub enum RuleCount {
     Crowded(Level),
     /// Keys that lost their count at this level for a new one (in a full bucket, the coldest).
     Displaced(Level),
-    /// Packets refused since other CPUs kept changing the same words.
+    /// Packets refused since other CPUs kept changing the same words; for a rule in shadow those that it
+    /// could not judge for that reason.
     Contended,
 }
 

@@ -4,7 +4,7 @@
 mod run;
 
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use limiter_common::counters::RuleCount;
 use limiter_userspace::datapath::{Datapath, Options};
@@ -135,6 +135,16 @@ impl Program {
         Runner(self.datapath.program())
     }
 
+    /// The same while the policy changes: it has the program open by itself.
+    ///
+    /// # Panics
+    /// If the process has too many files open.
+    #[must_use]
+    pub fn runner_owned(&self) -> OwnedRunner {
+        let program = self.datapath.program().try_clone_to_owned();
+        OwnedRunner(program.unwrap_or_else(|error| panic!("{error}")))
+    }
+
     /// All counters.
     ///
     /// # Panics
@@ -163,6 +173,20 @@ impl Runner<'_> {
     #[must_use]
     pub fn passes(self, frame: &[u8], times: usize) -> usize {
         (0..times).filter(|_| run::once(self.0, frame) == Action::Pass).count()
+    }
+}
+
+/// As [`Runner`], but apart from the [`Program`].
+pub struct OwnedRunner(OwnedFd);
+
+impl OwnedRunner {
+    /// As [`Program::passes`].
+    ///
+    /// # Panics
+    /// As [`Program::run`].
+    #[must_use]
+    pub fn passes(&self, frame: &[u8], times: usize) -> usize {
+        Runner(self.0.as_fd()).passes(frame, times)
     }
 }
 

@@ -3,9 +3,11 @@
 use std::thread;
 
 use limiter_tests::frame::Frame;
-use limiter_tests::program::{Program, on_cpu};
+use limiter_tests::program::{Changes, Program, differences, on_cpu};
 use limiter_tests::require;
-use limiter_tests::require::Missing;
+use limiter_tests::require::cpus;
+
+use limiter_userspace::telemetry::counts::Counts;
 
 use crate::ready;
 
@@ -18,23 +20,34 @@ fn policy() -> String {
     )
 }
 
-fn two_cpus() -> Result<(), Missing> {
-    match thread::available_parallelism() {
-        Ok(count) if count.get() >= 2 => Ok(()),
-        _ => Err("needs two CPUs".to_owned()),
-    }
-}
-
 /// Sends by turns: `turns` says which CPU takes the next packet.
-fn passed(turns: impl Iterator<Item = usize>) -> usize {
+fn passed(turns: impl Iterator<Item = usize> + Clone) -> usize {
     let program = Program::with_policy(&policy());
     let frame = Frame::new().ipv4("192.0.2.1").udp(9).build();
-    turns.map(|cpu| on_cpu(cpu, || program.passes(&frame, 1))).sum()
+    let before = program.counts();
+    let passed: usize = turns.clone().map(|cpu| on_cpu(cpu, || program.passes(&frame, 1))).sum();
+    assert_counted(&program, &before, passed, turns.count());
+    passed
+}
+
+/// Every counter, over all CPUs: what passed, the rest refused by the source's limit, nothing else.
+fn assert_counted(program: &Program, before: &Counts, passed: usize, offered: usize) {
+    let (packets, _) = differences(before, &program.counts());
+    let mut expected: Vec<(&str, usize)> = vec![
+        ("admitted", passed),
+        ("refused", offered - passed),
+        ("rule udp passed", passed),
+        ("rule udp refused source", offered - passed),
+    ];
+    expected.retain(|(_, count)| *count > 0);
+    let expected: Changes =
+        expected.into_iter().map(|(name, count)| (name.to_owned(), count as u64)).collect();
+    assert_eq!(packets, expected);
 }
 
 #[test]
 fn one_source_gets_its_limit_exactly_however_its_packets_spread() {
-    require!(ready(), two_cpus());
+    require!(ready(), cpus(2));
     let offered = 0..LIMIT + LIMIT / 5;
     assert_eq!(passed(offered.clone().map(|_| 0)), LIMIT, "all on one");
     assert_eq!(passed(offered.clone().map(|n| n % 2)), LIMIT, "alternating");
@@ -47,18 +60,20 @@ fn one_source_gets_its_limit_exactly_however_its_packets_spread() {
 
 #[test]
 fn two_cpus_at_once_pass_exactly_the_limit_in_every_window() {
-    require!(ready(), two_cpus());
+    require!(ready(), cpus(2));
     let mut program = Program::with_policy(&policy());
     let frame = Frame::new().ipv4("192.0.2.1").udp(9).build();
     for window in 0..20 {
         program.at(window * 10_000);
-        let program = program.runner();
+        let before = program.counts();
+        let runner = program.runner();
         let frame = &frame;
         let passed: usize = thread::scope(|scope| {
             let halves =
-                [0, 1].map(|cpu| scope.spawn(move || on_cpu(cpu, || program.passes(frame, LIMIT))));
+                [0, 1].map(|cpu| scope.spawn(move || on_cpu(cpu, || runner.passes(frame, LIMIT))));
             halves.map(|half| half.join().unwrap_or_default()).iter().sum()
         });
         assert_eq!(passed, LIMIT, "window {window}");
+        assert_counted(&program, &before, passed, 2 * LIMIT);
     }
 }

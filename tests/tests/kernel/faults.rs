@@ -195,7 +195,17 @@ fn each_fault_has_a_verdict_of_its_own_in_the_policy() {
     };
     let deep =
         Frame::new().vlan(5).vlan(4).vlan(3).vlan(2).vlan(1).ipv4("192.0.2.1").udp(53).build();
-    for (fault, frame) in [("cut-off", cut()), ("malformed", malformed()), ("vlan-depth", deep)] {
+    let mut chain = Frame::new().ipv6("2001:db8::1");
+    for _ in 0..7 {
+        chain = chain.destination_options(0);
+    }
+    let faults = [
+        ("cut-off", cut()),
+        ("malformed", malformed()),
+        ("vlan-depth", deep),
+        ("header-depth", chain.udp(53).build()),
+    ];
+    for (fault, frame) in faults {
         let fault_count = format!("fault {fault}");
         let drop = format!("{NO_WEB}\n[parse]\n{fault} = \"drop\"\n");
         Program::with_policy(&drop).expect(

@@ -2,6 +2,7 @@
 //! Needs root and nothing else, so that it also runs alone in a virtual machine.
 
 mod cpus;
+mod crowds;
 mod faults;
 mod levels;
 mod never_refused;

@@ -1,4 +1,4 @@
-//! Shadow rules, and the bypass (promises D4 and C6): seen, counted, without effect.
+//! Shadow rules (promise D4): seen, counted, without effect.
 
 use limiter_tests::frame::Frame;
 use limiter_tests::program::{Action, Program};
