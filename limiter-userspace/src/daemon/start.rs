@@ -14,6 +14,7 @@ use super::running::{Next, Record, next};
 use super::servers::Servers;
 use super::store;
 use super::watch::Watch;
+use crate::bounded;
 use crate::control;
 use crate::datapath::{Datapath, Options, Origin, Pins, attach};
 use crate::policy::Policy;
@@ -182,7 +183,7 @@ fn choose(
 /// Reads and checks the policy file, with nothing touched yet.
 fn read_policy(config: &Config) -> Result<Offered, DaemonError> {
     let path = &config.policy;
-    let text = fs::read_to_string(path)
+    let text = bounded::file(path)
         .map_err(|cause| DaemonError::PolicyFile { path: path.clone(), cause })?;
     let checked = Policy::parse(&text)
         .map_err(|problems| DaemonError::Policy { path: path.clone(), problems })?;
