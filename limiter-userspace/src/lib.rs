@@ -1,5 +1,6 @@
 //! The limiter daemon and its command line. See ARCHITECTURE.md for the map.
 
+mod bounded;
 pub mod cli;
 pub mod control;
 pub mod daemon;

@@ -1,6 +1,7 @@
 //! `limiter policy show|apply`: the policy in force, and the next one.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -9,6 +10,7 @@ use super::Global;
 use super::error::CliError;
 use super::output;
 use super::text::{tame, tame_lines};
+use crate::bounded;
 use crate::control::model::{Applied, PolicyText};
 
 /// Show the policy in force, or put another one into force
@@ -68,10 +70,9 @@ fn said(applied: &Applied) -> String {
 /// The text of a policy file, `-` being standard input.
 pub(super) fn read(file: &Path) -> Result<String, CliError> {
     let read = if file == Path::new("-") {
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map(|_| text)
+        bounded::text(io::stdin())
     } else {
-        std::fs::read_to_string(file)
+        File::open(file).and_then(bounded::text)
     };
     read.map_err(|source| CliError::Read { path: file.to_owned(), source })
 }

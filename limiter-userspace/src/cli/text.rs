@@ -89,6 +89,9 @@ pub(super) enum Side {
     Right,
 }
 
+/// No column is filled up further than this.
+const WIDEST: usize = 1000;
+
 /// Columns under headings, as wide as they must be, two spaces apart. The text is tamed.
 pub(super) fn table<const N: usize>(
     head: [(&str, Side); N],
@@ -99,7 +102,9 @@ pub(super) fn table<const N: usize>(
     let mut text = String::new();
     for row in &rows {
         let cells = row.iter().zip(head).enumerate().map(|(column, (cell, (_, side)))| {
-            let width = rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+            let width = rows.iter().map(|row| row[column].chars().count()).max();
+            // Formatting panics at a width that 16 bits can't hold.
+            let width = width.unwrap_or(0).min(WIDEST);
             match side {
                 Side::Left => format!("{cell:<width$}"),
                 Side::Right => format!("{cell:>width$}"),
@@ -114,6 +119,14 @@ pub(super) fn table<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_of_any_length_is_printed() {
+        let long = "x".repeat(100_000);
+        let printed =
+            table([("A", Side::Left), ("B", Side::Right)], [[long.clone(), long.clone()]]);
+        assert_eq!(printed.matches(&long).count(), 2);
+    }
 
     #[test]
     fn numbers_are_grouped() {

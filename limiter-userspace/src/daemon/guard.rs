@@ -14,6 +14,8 @@ pub(super) struct Guards {
     pins: Pins,
     interfaces: Vec<String>,
     mode: Mode,
+    /// Those that were free before this start.
+    fresh: Vec<String>,
     /// What keeps an interface from being guarded as it should be.
     problems: BTreeMap<String, String>,
 }
@@ -37,7 +39,8 @@ impl Guards {
             Attach::Native => Mode::Native,
             Attach::Generic => Mode::Generic,
         };
-        let mut guards = Self { pins, interfaces, mode, problems: BTreeMap::new() };
+        let mut guards =
+            Self { pins, interfaces, mode, fresh: Vec::new(), problems: BTreeMap::new() };
         let (mut attached, mut replaced) = (Vec::new(), Vec::new());
         for interface in guards.interfaces.clone() {
             if attach::look(&guards.pins, &interface)?.marked {
@@ -56,9 +59,15 @@ impl Guards {
         for interface in replaced {
             tracing::info!(interface, "replaced the program in place");
         }
+        guards.fresh = attached;
         guards.renew_others();
         guards.tick();
         Ok(guards)
+    }
+
+    /// Takes back what [`Guards::begin`] attached: the start has failed after all.
+    pub(super) fn abandon(&self) {
+        self.undo(&self.fresh);
     }
 
     /// Looks at each interface and does what can be done.

@@ -13,6 +13,9 @@ use crate::control::model::ModeOverride;
 use crate::policy::{Mode, Policy};
 use crate::snapshot::ModeOverrides;
 
+/// Characters of an owner or a reason: `status` shows them in one line.
+const LONGEST: usize = 500;
+
 /// The file's content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +69,14 @@ impl Overlay {
         if parse(&change.mode).is_none() {
             return Err(format!("no mode {:?}; choose enforce, shadow or file", change.mode));
         }
+        for (what, text) in [("owner", &change.owner), ("reason", &change.reason)] {
+            let length = text.chars().count();
+            if length > LONGEST {
+                return Err(format!(
+                    "{what}: {length} characters are too many; write at most {LONGEST}"
+                ));
+            }
+        }
         let set = ModeOverride {
             mode: change.mode.clone(),
             owner: change.owner.clone(),
@@ -101,6 +112,17 @@ mod tests {
     fn change(rule: &str, mode: &str) -> ModeChange {
         let (owner, reason) = ("ops".to_owned(), "test".to_owned());
         ModeChange { rule: rule.to_owned(), mode: mode.to_owned(), owner, reason }
+    }
+
+    #[test]
+    fn a_reason_without_end_is_refused() {
+        let policy = Policy::parse(POLICY).unwrap().policy;
+        let mut change = change("a", "shadow");
+        change.reason = "r".repeat(LONGEST);
+        assert!(Overlay::default().with(&change, &policy, 77).is_ok());
+        change.reason.push('r');
+        let refused = Overlay::default().with(&change, &policy, 77).unwrap_err();
+        assert_eq!(refused, "reason: 501 characters are too many; write at most 500");
     }
 
     #[test]

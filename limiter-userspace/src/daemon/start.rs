@@ -14,6 +14,7 @@ use super::running::{Next, Record, next};
 use super::servers::Servers;
 use super::store;
 use super::watch::Watch;
+use crate::bounded;
 use crate::control;
 use crate::datapath::{Datapath, Options, Origin, Pins, attach};
 use crate::policy::Policy;
@@ -102,11 +103,7 @@ fn enforce(
     let trace = matches!(config.log_level, LogLevel::Debug | LogLevel::Trace);
     let options = Options { buckets: config.table_buckets, test_clock: false, trace };
     let (mut datapath, found) = Datapath::open(pins, options)?;
-    let result = install(config, &mut datapath, offered, remembered).and_then(|enforced| {
-        let guards = Guards::begin(pins.clone(), config.interfaces.clone(), config.attach)?;
-        Ok((enforced, guards))
-    });
-    match result {
+    match install(config, &mut datapath, offered, remembered, pins) {
         Ok((enforced, guards)) => {
             tell(&datapath, found, config);
             Ok((datapath, enforced, guards))
@@ -120,23 +117,30 @@ fn enforce(
     }
 }
 
-/// Decides between the file and what was remembered, and installs it.
+/// Decides between the file and what was remembered, attaches, and installs it. The policy comes last:
+/// a start that can't attach leaves in force what was in force.
 fn install(
     config: &Config,
     datapath: &mut Datapath,
     offered: Offered,
     Remembered { record, overlay }: Remembered,
-) -> Result<Enforced, DaemonError> {
+    pins: &Pins,
+) -> Result<(Enforced, Guards), DaemonError> {
     let pinned = datapath.policy()?.map_or(0, |entry| entry.version);
     let (policy, record) = choose(config, offered, record, pinned)?;
-    Enforced::begin(datapath, policy, record, overlay, &config.state_dir).map_err(|error| {
-        match error {
-            InstallError::Compile(cause) => {
-                DaemonError::Compile { path: config.policy.clone(), cause }
-            }
-            InstallError::Map(error) => error.into(),
+    let guards = Guards::begin(pins.clone(), config.interfaces.clone(), config.attach)?;
+    match Enforced::begin(datapath, policy, record, overlay, &config.state_dir) {
+        Ok(enforced) => Ok((enforced, guards)),
+        Err(error) => {
+            guards.abandon();
+            Err(match error {
+                InstallError::Compile(cause) => {
+                    DaemonError::Compile { path: config.policy.clone(), cause }
+                }
+                InstallError::Map(error) => error.into(),
+            })
         }
-    })
+    }
 }
 
 /// The policy to start with: what came over the socket holds until the file says something new.
@@ -182,7 +186,7 @@ fn choose(
 /// Reads and checks the policy file, with nothing touched yet.
 fn read_policy(config: &Config) -> Result<Offered, DaemonError> {
     let path = &config.policy;
-    let text = fs::read_to_string(path)
+    let text = bounded::file(path)
         .map_err(|cause| DaemonError::PolicyFile { path: path.clone(), cause })?;
     let checked = Policy::parse(&text)
         .map_err(|problems| DaemonError::Policy { path: path.clone(), problems })?;

@@ -5,6 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use crate::bounded;
+
 /// What tells one state of a file from another without reading it.
 type Stamp = (i64, i64, u64, u64);
 
@@ -41,7 +43,7 @@ impl Watch {
     /// Reads it.
     pub(super) fn read(&mut self) -> io::Result<String> {
         self.read = stamp(&self.path);
-        fs::read_to_string(&self.path)
+        bounded::file(&self.path)
     }
 }
 

@@ -13,6 +13,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
+use super::crowd::Crowd;
 use super::metrics::{CONTENT_TYPE, Observation, text};
 use crate::control::ask::{AskError, ask};
 use crate::control::command::Command;
@@ -63,7 +64,7 @@ pub async fn serve(
     commands: mpsc::Sender<Command>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    graceful::serve(listener, router(commands), shutdown).await
+    graceful::serve(Crowd::new(listener), router(commands), shutdown).await
 }
 
 fn router(commands: mpsc::Sender<Command>) -> Router {
