@@ -13,6 +13,7 @@
 //! The loom tests (`tests/loom.rs`) try these with every interleaving of three threads.
 
 use crate::clock::{Tick, WindowLength};
+use crate::key::Level;
 use crate::word::{END_MASK, Fingerprint, Heat, MAX_VALUE, RESERVED, Word};
 
 /// How often a claim begins again after another CPU changed the word it was about to change.
@@ -58,6 +59,21 @@ pub struct Ask {
     pub cost: u32,
     /// The longest life of any word under the present policy, in ticks: see [`life`].
     pub span: u32,
+    /// How warm the word is at least: see [`floor`].
+    pub floor: Heat,
+}
+
+/// How warm a word of a level is from its first claim on. Who forges sources makes words of sources,
+/// each for one packet: these must not push out what holds the flood as a whole. A rule's total is never
+/// displaced, a prefix only once no source is as cold.
+#[inline(always)]
+#[must_use]
+pub const fn floor(level: Level) -> Heat {
+    match level {
+        Level::Total => Heat::Hot,
+        Level::Prefix => Heat::Warm,
+        Level::Source => Heat::Cold,
+    }
 }
 
 /// How a claim ended.
@@ -108,20 +124,22 @@ impl Ask {
 
     #[inline(always)]
     fn heat(&self, used: u32) -> Heat {
-        if used >= self.limit.div_ceil(2) {
+        let heat = if used >= self.limit.div_ceil(2) {
             Heat::Hot
         } else if used >= self.limit.div_ceil(8) {
             Heat::Warm
         } else {
             Heat::Cold
-        }
+        };
+        warmer(heat, self.floor)
     }
 
-    /// The word of a key whose window begins with this claim.
+    /// The word of a key whose window begins with this claim. However much it claims, it is as cold as
+    /// its level allows: one packet must not make a slot hard to move.
     #[inline(always)]
     fn first(&self) -> Word {
-        let heat = if self.heat(self.cost) == Heat::Cold { Heat::Cold } else { Heat::Warm };
-        Word::new(self.fingerprint, self.window.end_of(self.now), heat, self.capped(self.cost))
+        let end = self.window.end_of(self.now);
+        Word::new(self.fingerprint, end, self.floor, self.capped(self.cost))
     }
 
     /// Only an unlimited pool can count further than a word.
@@ -129,6 +147,11 @@ impl Ask {
     fn capped(&self, used: u32) -> u32 {
         if used > MAX_VALUE { MAX_VALUE } else { used }
     }
+}
+
+#[inline(always)]
+fn warmer(one: Heat, other: Heat) -> Heat {
+    if one > other { one } else { other }
 }
 
 /// Where a key is, or could go: a slot each. By the time the caller looks, another CPU may have
@@ -292,7 +315,7 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
         }
         let used = ask.capped(used.saturating_add(ask.cost));
         let heat = ask.heat(used);
-        word.with(if heat > word.heat() { heat } else { word.heat() }, used)
+        word.with(warmer(heat, word.heat()), used)
     } else {
         // The window is over: the next one begins in the same slot.
         if !ask.fits(0) {

@@ -52,9 +52,9 @@ impl Fingerprint {
 pub enum Heat {
     /// Below an eighth of the limit.
     Cold = 0,
-    /// From an eighth.
+    /// From an eighth, but never by a source's first claim; a prefix from its first claim on.
     Warm = 1,
-    /// From half, but never by a first claim: one packet must not make a slot unmovable.
+    /// From half; a total from its first claim on.
     Hot = 2,
     /// Refused because the limit was reached.
     Spent = 3,

@@ -75,6 +75,7 @@ fn ask(key: u64, now: Tick, limit: u32) -> Ask {
         limit,
         cost: 1,
         span: life(WINDOW),
+        floor: Heat::Cold,
     }
 }
 

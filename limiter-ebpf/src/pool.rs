@@ -96,6 +96,7 @@ impl Pool {
             limit: rule.limit(level)?,
             cost: rule.cost(length),
             span: maps::policy(generation)?.span,
+            floor: bucket::floor(level),
         };
         Some(Self {
             rule,

@@ -36,7 +36,8 @@ fn window(ticks: u32) -> WindowLength {
 
 fn ask(key: u64, now: u64, window: WindowLength, limit: u32, cost: u32) -> Ask {
     let span = life(window);
-    Ask { fingerprint: Fingerprint::new(key), now: Tick(now), window, limit, cost, span }
+    let floor = Heat::Cold;
+    Ask { fingerprint: Fingerprint::new(key), now: Tick(now), window, limit, cost, span, floor }
 }
 
 fn granted(claim: Claim) -> bool {
@@ -146,6 +147,22 @@ fn one_packet_never_makes_a_slot_unmovable() {
     }
     let answer = claim(&bucket, &ask(9, now, window(100), 1, 1));
     assert!(matches!(answer, Claim::Granted { displaced: true, .. }), "{answer:?}");
+}
+
+#[test]
+fn forged_sources_push_out_neither_a_total_nor_a_prefix() {
+    let (bucket, now) = (Plain::default(), 17_000_000_050);
+    let coarse = |key, level| Ask { floor: floor(level), ..ask(key, now, window(100), 1_000, 1) };
+    assert!(granted(claim(&bucket, &coarse(1, Level::Total))));
+    assert!(granted(claim(&bucket, &coarse(2, Level::Prefix))));
+    for key in 10..1_000 {
+        // A limit of 1, met by the first packet: it is no warmer for that.
+        assert!(granted(claim(&bucket, &ask(key, now, window(100), 1, 1))));
+    }
+    for (key, level) in [(1, Level::Total), (2, Level::Prefix)] {
+        let claimed = claim(&bucket, &coarse(key, level));
+        assert_eq!(claimed, Claim::Granted { inserted: None, displaced: false }, "{level:?}");
+    }
 }
 
 #[test]

@@ -36,6 +36,19 @@ fn a_source_at_its_limit_keeps_its_place_through_a_flood_of_forged_ones() {
 }
 
 #[test]
+fn a_total_and_a_prefix_hold_while_forged_sources_fill_the_table() {
+    require!(ready());
+    let program = small("source = 4, prefix = 5_000, total = 2_000");
+    let frames: Vec<Vec<u8>> = (0..20_000).map(|n| from(0x0a00_0000 + n * 7_919)).collect();
+    let passed = frames.iter().filter(|frame| program.run(frame) == Action::Pass).count();
+    assert_eq!(passed, 2_000, "the total");
+    let program = small("source = 4, prefix = 200");
+    let frames: Vec<Vec<u8>> = (0..20_000).map(|n| from(0x0a00_0000 + n % 256)).collect();
+    let passed = frames.iter().filter(|frame| program.run(frame) == Action::Pass).count();
+    assert_eq!(passed, 200, "the prefix");
+}
+
+#[test]
 fn where_all_places_are_taken_by_sources_at_their_limits_the_coarser_levels_judge() {
     require!(ready());
     let program = small("source = 1, total = 12");
