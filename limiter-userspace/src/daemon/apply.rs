@@ -1,5 +1,5 @@
-//! How a policy, or the mode of a rule, changes while the daemon runs: checked whole, compiled, installed,
-//! remembered, in this order. Whatever fails leaves what was.
+//! How a policy, or the mode of a rule, changes while the daemon runs: checked whole, compiled, remembered,
+//! installed, in this order. Whatever fails leaves what was.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,7 +39,7 @@ pub(super) enum InstallError {
 }
 
 impl Enforced {
-    /// Installs the policy that a start has decided on.
+    /// Installs the policy that a start has decided on. To be remembered once the start has succeeded.
     pub(super) fn begin(
         datapath: &mut Datapath,
         policy: Policy,
@@ -47,19 +47,11 @@ impl Enforced {
         overlay: Overlay,
         state_dir: &Path,
     ) -> Result<Self, InstallError> {
-        let entries = install(datapath, &policy, &overlay, record.version)?;
-        let enforced = Self {
-            policy,
-            entries,
-            record,
-            overlay,
-            refusal: None,
-            state_dir: state_dir.to_owned(),
-        };
-        if let Err(error) = enforced.remember() {
-            tracing::warn!(%error, "the policy is in force, but a restart will not know it");
-        }
-        Ok(enforced)
+        let snapshot = compile(datapath, &policy, &overlay, record.version)?;
+        datapath.install(&snapshot)?;
+        let entries = entries(snapshot, &policy);
+        let state_dir = state_dir.to_owned();
+        Ok(Self { policy, entries, record, overlay, refusal: None, state_dir })
     }
 
     /// Takes the policy in this text, or says why not. `file` if it is the policy file's.
@@ -96,22 +88,35 @@ impl Enforced {
     ) -> Result<Applied, String> {
         let checked = Policy::parse(text).map_err(|problems| problems.to_string())?;
         let mut warnings: Vec<String> = checked.warnings.iter().map(ToString::to_string).collect();
-        let decided = next(Some(&self.policy), self.record.version, &checked.policy);
-        if let Next::Install(version) = decided.map_err(|older| older.to_string())? {
-            let installed = install(datapath, &checked.policy, &self.overlay, version);
-            self.entries = installed.map_err(|error| error.to_string())?;
-            self.policy = checked.policy;
-            self.record.version = version;
-            self.record.applied_unix_s = unix_seconds();
-        }
-        self.record.origin = origin(file);
-        text.clone_into(&mut self.record.text);
+        let mut record =
+            Record { origin: origin(file), text: text.to_owned(), ..self.record.clone() };
         if file.is_some() {
-            text.clone_into(&mut self.record.file);
+            text.clone_into(&mut record.file);
         }
-        if let Err(error) = self.remember() {
+        let decided = next(Some(&self.policy), self.record.version, &checked.policy);
+        let snapshot = match decided.map_err(|older| older.to_string())? {
+            Next::Same => None,
+            Next::Install(version) => {
+                record.version = version;
+                record.applied_unix_s = unix_seconds();
+                let compiled = compile(datapath, &checked.policy, &self.overlay, version);
+                Some(compiled.map_err(|error| error.to_string())?)
+            }
+        };
+        // Before it is in force: whoever dies in between has said nothing yet, and the next start goes on
+        // with the new policy. Remembered after, the old one would come back in its place.
+        if let Err(error) = self.remember(&record) {
             warnings.push(format!("in force, but a restart will not know it: {error}"));
         }
+        if let Some(snapshot) = snapshot {
+            if let Err(error) = datapath.install(&snapshot) {
+                let _ = self.remember(&self.record);
+                return Err(error.to_string());
+            }
+            self.entries = entries(snapshot, &checked.policy);
+            self.policy = checked.policy;
+        }
+        self.record = record;
         Ok(Applied { version: self.record.version, warnings })
     }
 
@@ -122,24 +127,33 @@ impl Enforced {
         change: &ModeChange,
     ) -> Result<Applied, String> {
         let next = self.overlay.with(change, &self.policy, unix_seconds())?;
+        let snapshot = compile(datapath, &self.policy, &next, self.record.version);
+        let snapshot = snapshot.map_err(|error| error.to_string())?;
         // On disk first: what is in force must be what a restart brings back.
         let path = Overlay::path(&self.state_dir);
-        store::write(&path, &next).map_err(|error| error.to_string())?;
-        match install(datapath, &self.policy, &next, self.record.version) {
-            Ok(entries) => self.entries = entries,
-            Err(error) => {
-                let _ = store::write(&path, &self.overlay);
-                return Err(error.to_string());
-            }
+        let written = store::write(&path, &next).map_err(|error| error.to_string());
+        let done =
+            written.and_then(|()| datapath.install(&snapshot).map_err(|error| error.to_string()));
+        if let Err(error) = done {
+            let _ = store::write(&path, &self.overlay);
+            return Err(error);
         }
+        self.entries = entries(snapshot, &self.policy);
         self.overlay = next;
         let ModeChange { rule, mode, owner, reason } = change;
         tracing::warn!(rule, mode, owner, reason, "mode of a rule set");
         Ok(Applied { version: self.record.version, warnings: Vec::new() })
     }
 
-    fn remember(&self) -> Result<(), DaemonError> {
-        store::write(&record_path(&self.state_dir), &self.record)
+    /// Remembers the policy that a start has put in force.
+    pub(super) fn settle(&self) {
+        if let Err(error) = self.remember(&self.record) {
+            tracing::warn!(%error, "the policy is in force, but a restart will not know it");
+        }
+    }
+
+    fn remember(&self, record: &Record) -> Result<(), DaemonError> {
+        store::write(&record_path(&self.state_dir), record)
     }
 }
 
@@ -157,17 +171,20 @@ pub(super) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-fn install(
-    datapath: &mut Datapath,
+fn compile(
+    datapath: &Datapath,
     policy: &Policy,
     overlay: &Overlay,
     version: u64,
-) -> Result<Vec<RuleEntry>, InstallError> {
+) -> Result<Snapshot, InstallError> {
     let registry = Registry::from_entries(&datapath.registry()?, datapath.next_rule_id());
     let now = UnixNanos(datapath.unix_now());
-    let snapshot = Snapshot::compile(policy, &registry, &overlay.overrides(), version, now)?;
-    datapath.install(&snapshot)?;
+    Ok(Snapshot::compile(policy, &registry, &overlay.overrides(), version, now)?)
+}
+
+/// The policy's rules as compiled, in order.
+fn entries(snapshot: Snapshot, policy: &Policy) -> Vec<RuleEntry> {
     let mut entries = snapshot.rules;
     entries.truncate(policy.rules().len());
-    Ok(entries)
+    entries
 }

@@ -48,7 +48,8 @@ pub struct Config {
     pub log_format: LogFormat,
     /// Which log lines there are.
     pub log_level: LogLevel,
-    /// Heartbeats older than this mean that the daemon is gone: 1 s … 1 h.
+    /// Heartbeats older than this mean that the daemon is gone: 1 s … 1 h. Read and checked only: nothing
+    /// looks at it yet.
     pub stale_after: Duration,
 }
 

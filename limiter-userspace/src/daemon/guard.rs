@@ -18,6 +18,14 @@ pub(super) struct Guards {
     fresh: Vec<String>,
     /// What keeps an interface from being guarded as it should be.
     problems: BTreeMap<String, String>,
+    /// What the start has done, until it is settled.
+    begun: Begun,
+}
+
+#[derive(Debug, Default)]
+struct Begun {
+    attached: Vec<String>,
+    replaced: Vec<String>,
 }
 
 /// What is to be done about an interface.
@@ -29,7 +37,8 @@ enum Plan {
 }
 
 impl Guards {
-    /// Attaches to all interfaces or, on the first error, to none that was free before.
+    /// Attaches to all interfaces or, on the first error, to none that was free before. Then it is either
+    /// [`Guards::settle`] or [`Guards::undo`].
     pub(super) fn begin(
         pins: Pins,
         interfaces: Vec<String>,
@@ -39,30 +48,47 @@ impl Guards {
             Attach::Native => Mode::Native,
             Attach::Generic => Mode::Generic,
         };
-        let mut guards =
-            Self { pins, interfaces, mode, fresh: Vec::new(), problems: BTreeMap::new() };
-        let (mut attached, mut replaced) = (Vec::new(), Vec::new());
-        for interface in guards.interfaces.clone() {
-            if attach::look(&guards.pins, &interface)?.marked {
+        let (problems, begun) = (BTreeMap::new(), Begun::default());
+        let mut guards = Self { pins, interfaces, mode, problems, begun };
+        match guards.attach_all() {
+            Ok(()) => Ok(guards),
+            Err(error) => {
+                guards.undo();
+                Err(error)
+            }
+        }
+    }
+
+    fn attach_all(&mut self) -> Result<(), AttachError> {
+        for interface in &self.interfaces {
+            if attach::look(&self.pins, interface)?.marked {
                 continue;
             }
-            match attach::attach(&guards.pins, &interface, guards.mode) {
-                Ok(Done::Attached) => attached.push(interface),
-                Ok(Done::Replaced) => replaced.push(interface),
-                Err(error) => {
-                    guards.undo(&attached);
-                    return Err(error);
-                }
+            match attach::attach(&self.pins, interface, self.mode)? {
+                Done::Attached => self.begun.attached.push(interface.clone()),
+                Done::Replaced => self.begun.replaced.push(interface.clone()),
             }
         }
+        Ok(())
+    }
+
+    /// Nothing of the start can fail any more: says what it did, and looks after the rest.
+    pub(super) fn settle(&mut self) {
         // Only now: a start that fails says one thing, why.
-        for interface in replaced {
+        for interface in std::mem::take(&mut self.begun).replaced {
             tracing::info!(interface, "replaced the program in place");
         }
-        guards.fresh = attached;
-        guards.renew_others();
-        guards.tick();
-        Ok(guards)
+        self.renew_others();
+        self.tick();
+    }
+
+    /// Frees what this start has attached; what was guarded before stays so.
+    pub(super) fn undo(&self) {
+        for interface in &self.begun.attached {
+            if let Err(error) = attach::detach(&self.pins, interface) {
+                tracing::error!(%error, "cannot take back what this start attached");
+            }
+        }
     }
 
     /// Takes back what [`Guards::begin`] attached: the start has failed after all.
@@ -136,14 +162,6 @@ impl Guards {
             None => {
                 tracing::info!(interface, "guarded");
                 self.problems.remove(interface);
-            }
-        }
-    }
-
-    fn undo(&self, attached: &[String]) {
-        for interface in attached {
-            if let Err(error) = attach::detach(&self.pins, interface) {
-                tracing::error!(%error, "cannot take back what this start attached");
             }
         }
     }

@@ -2,6 +2,7 @@
 //! interface is attached that wasn't, and none is detached that was.
 
 use std::fs;
+use std::path::Path;
 
 use super::apply::{Enforced, InstallError, origin, record_path, unix_seconds};
 use super::config::{Config, LogLevel};
@@ -103,49 +104,66 @@ fn enforce(
     let trace = matches!(config.log_level, LogLevel::Debug | LogLevel::Trace);
     let options = Options { buckets: config.table_buckets, test_clock: false, trace };
     let (mut datapath, found) = Datapath::open(pins, options)?;
-    match install(config, &mut datapath, offered, remembered, pins) {
+    match guard(config, &mut datapath, offered, remembered, pins) {
         Ok((enforced, guards)) => {
             tell(&datapath, found, config);
             Ok((datapath, enforced, guards))
         }
-        Err(error) => {
-            if found == Origin::Made {
-                pins.discard()?;
-            }
-            Err(error)
-        }
+        Err(error) if found == Origin::Made => Err(take_back(pins, error)),
+        Err(error) => Err(error),
     }
 }
 
-/// Decides between the file and what was remembered, attaches, and installs it. The policy comes last:
-/// a start that can't attach leaves in force what was in force.
-fn install(
+/// Removes the maps that this start has made. Why it failed is what its operator must hear, so another
+/// failure here is only logged.
+fn take_back(pins: &Pins, error: DaemonError) -> DaemonError {
+    if let Err(error) = pins.discard() {
+        tracing::error!(%error, "cannot take back the maps that this start has made");
+    }
+    error
+}
+
+/// Policy and interfaces, in the order in which a failure changes nothing that is in force.
+fn guard(
     config: &Config,
     datapath: &mut Datapath,
     offered: Offered,
     Remembered { record, overlay }: Remembered,
     pins: &Pins,
 ) -> Result<(Enforced, Guards), DaemonError> {
-    let pinned = datapath.policy()?.map_or(0, |entry| entry.version);
-    let (policy, record) = choose(config, offered, record, pinned)?;
-    let guards = Guards::begin(pins.clone(), config.interfaces.clone(), config.attach)?;
-    match Enforced::begin(datapath, policy, record, overlay, &config.state_dir) {
-        Ok(enforced) => Ok((enforced, guards)),
-        Err(error) => {
-            guards.abandon();
-            Err(match error {
-                InstallError::Compile(cause) => {
-                    DaemonError::Compile { path: config.policy.clone(), cause }
-                }
-                InstallError::Map(error) => error.into(),
-            })
-        }
+    let pinned = datapath.policy()?.map(|entry| entry.version);
+    let (policy, record) = choose(&config.policy, offered, record, pinned.unwrap_or(0))?;
+    let install = || {
+        Enforced::begin(datapath, policy, record, overlay, &config.state_dir)
+            .map_err(|error| not_installed(config, error))
+    };
+    let attach = || Guards::begin(pins.clone(), config.interfaces.clone(), config.attach);
+    let (enforced, mut guards) = if pinned.is_none() {
+        // No interface is guarded yet; from the first packet on, there is a policy.
+        let enforced = install()?;
+        (enforced, attach()?)
+    } else {
+        // Interfaces may be guarded already, and get the new policy the moment it is installed: only once
+        // nothing else can fail. Until then new ones are guarded by the old one.
+        let guards = attach()?;
+        (install().inspect_err(|_| guards.undo())?, guards)
+    };
+    guards.settle();
+    enforced.settle();
+    Ok((enforced, guards))
+}
+
+fn not_installed(config: &Config, error: InstallError) -> DaemonError {
+    match error {
+        InstallError::Compile(cause) => DaemonError::Compile { path: config.policy.clone(), cause },
+        InstallError::Map(error) => error.into(),
     }
 }
 
 /// The policy to start with: what came over the socket holds until the file says something new.
+/// `pinned` is the version in the maps, 0 if none.
 fn choose(
-    config: &Config,
+    path: &Path,
     offered: Offered,
     record: Option<Record>,
     pinned: u64,
@@ -154,31 +172,37 @@ fn choose(
         let policy = Policy::parse(&record.text).ok()?.policy;
         Some((policy, record))
     });
+    // The disk was full or lost what it had: what is remembered isn't what the maps hold, and comes back
+    // as something new. Versions only rise.
+    let outdated = known.as_ref().is_none_or(|(_, record)| record.version < pinned);
+    let version_of =
+        |record: &Record| if outdated { pinned.saturating_add(1) } else { record.version };
     if let Some((policy, record)) = &known
         && record.file == offered.text
         && record.text != offered.text
     {
+        let version = version_of(record);
         tracing::warn!(
-            version = record.version,
+            version,
             "the policy applied by hand holds on; to return to the file: `limiter policy apply {}`",
-            config.policy.display()
+            path.display()
         );
-        return Ok((policy.clone(), record.clone()));
+        return Ok((policy.clone(), Record { version, ..record.clone() }));
     }
     let (running, record) = known.unzip();
     let floor = record.as_ref().map_or(0, |record| record.version).max(pinned);
-    let decided = match (offered.policy.version(), &record) {
-        // The state directory is lost, the maps aren't: the same version is taken to be the same policy.
-        (Some(version), None) if version == pinned => Next::Install(version),
+    let decided = match offered.policy.version() {
+        // The same version as in the maps is taken to be the same policy.
+        Some(version) if outdated && version == pinned => Next::Install(version),
         _ => next(running.as_ref(), floor, &offered.policy)
-            .map_err(|cause| DaemonError::Older { path: config.policy.clone(), cause })?,
+            .map_err(|cause| DaemonError::Older { path: path.to_owned(), cause })?,
     };
     let (version, applied_unix_s) = match (decided, record) {
-        (Next::Same, Some(record)) => (record.version, record.applied_unix_s),
+        (Next::Same, Some(record)) => (version_of(&record), record.applied_unix_s),
         (Next::Same, None) => (floor, unix_seconds()),
         (Next::Install(version), _) => (version, unix_seconds()),
     };
-    let origin = origin(Some(&config.policy));
+    let origin = origin(Some(path));
     let file = offered.text.clone();
     Ok((offered.policy, Record { version, origin, applied_unix_s, text: offered.text, file }))
 }
@@ -221,3 +245,6 @@ fn tell(datapath: &Datapath, found: Origin, config: &Config) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

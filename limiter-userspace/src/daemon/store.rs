@@ -28,9 +28,17 @@ pub(super) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), DaemonEr
         let mut file = File::create(&new)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
-        fs::rename(&new, path)
+        fs::rename(&new, path)?;
+        // The new name lies in the directory, which the disk gets in its own time otherwise.
+        File::open(directory(path))?.sync_all()
     });
     written.map_err(failed)
+}
+
+/// Where a file lies; a bare name has an empty parent, which can't be opened.
+fn directory(path: &Path) -> &Path {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Makes the directory, if it isn't there.
@@ -56,5 +64,12 @@ mod tests {
         assert_eq!(read::<Vec<u32>>(&path).unwrap(), Some(vec![3]));
         fs::write(&path, "{").unwrap();
         assert!(read::<Vec<u32>>(&path).unwrap_err().to_string().contains("x.json"));
+    }
+
+    #[test]
+    fn a_file_has_a_directory_that_can_be_opened_whatever_its_path() {
+        for (path, expected) in [("/a/x.json", "/a"), ("a/x.json", "a"), ("x.json", ".")] {
+            assert_eq!(directory(Path::new(path)), Path::new(expected));
+        }
     }
 }

@@ -82,42 +82,53 @@ pub fn attach(pins: &Pins, interface: &str, mode: Mode) -> Result<Done, AttachEr
 
 /// Takes the program off an interface.
 pub fn detach(pins: &Pins, interface: &str) -> Result<(), DetachError> {
-    let path = pins.link(interface);
-    let failed = |what, cause: io::Error| match cause.kind() {
-        io::ErrorKind::PermissionDenied => {
-            DetachError::NotPermitted { interface: interface.to_owned() }
-        }
-        _ => DetachError::Other { interface: interface.to_owned(), what, cause },
-    };
-    let link = match sys::get(&path) {
-        Ok(link) => link,
-        Err(cause) if !is_name(interface) || cause.kind() == io::ErrorKind::NotFound => {
-            return Err(DetachError::NotAttached { interface: interface.to_owned(), path });
-        }
-        Err(cause) => return Err(failed("open the link", cause)),
-    };
+    let link = guarding(pins, interface)?;
     // Detaching is said aloud: removing the pin alone leaves the program there while anyone else has
     // the link open.
     match sys::link_detach(&link) {
         Err(cause) if cause.raw_os_error() != Some(libc::ENOLINK) => {
-            Err(failed("detach the link", cause))
+            Err(not_freed(interface, "detach the link", cause))
         }
-        _ => fs::remove_file(&path).map_err(|cause| failed("unpin the link", cause)),
+        _ => fs::remove_file(pins.link(interface))
+            .map_err(|cause| not_freed(interface, "unpin the link", cause)),
     }
 }
 
 /// Takes the program off an interface and asks daemons, now and later, to keep away.
 pub fn release(pins: &Pins, interface: &str) -> Result<(), DetachError> {
-    // The mark first: a daemon that finds the interface free and unmarked attaches again.
+    guarding(pins, interface)?;
+    // The mark first, or nothing: a daemon that finds the interface free and unmarked attaches again.
     let marked = match fs::create_dir(pins.mark(interface)) {
+        Ok(()) => true,
         Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => false,
-        result => result.is_ok(),
+        Err(cause) => {
+            return Err(not_freed(interface, "leave the mark that keeps daemons away", cause));
+        }
     };
     let detached = detach(pins, interface);
     if marked && detached.is_err() {
         let _ = fs::remove_dir(pins.mark(interface));
     }
     detached
+}
+
+/// The link that guards an interface.
+fn guarding(pins: &Pins, interface: &str) -> Result<OwnedFd, DetachError> {
+    let path = pins.link(interface);
+    sys::get(&path).map_err(|cause| {
+        if !is_name(interface) || cause.kind() == io::ErrorKind::NotFound {
+            return DetachError::NotAttached { interface: interface.to_owned(), path };
+        }
+        not_freed(interface, "open the link", cause)
+    })
+}
+
+fn not_freed(interface: &str, what: &'static str, cause: io::Error) -> DetachError {
+    let interface = interface.to_owned();
+    match cause.kind() {
+        io::ErrorKind::PermissionDenied => DetachError::NotPermitted { interface },
+        _ => DetachError::Other { interface, what, cause },
+    }
 }
 
 /// Attaches and takes back what [`release`] asked for.

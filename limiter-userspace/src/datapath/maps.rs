@@ -11,6 +11,7 @@ use limiter_common::layout::{
 
 use super::error::{MapError, OpenError};
 use super::meta::MetaPage;
+use super::registry;
 use super::sys::GracePeriod;
 use super::table::Table;
 use crate::snapshot::Snapshot;
@@ -64,7 +65,8 @@ impl Maps {
         for row in &snapshot.reused_rows {
             self.zero(*row)?;
         }
-        // Before the registry, so that a crash between the two wastes ids and repeats none.
+        // Before the registry, so that a crash between the two wastes ids and repeats none. The registry
+        // before the flip: what it says too early is put right when it is read.
         self.meta.set_next_rule_id(snapshot.registry.next_rule_id());
         put_all(map::REGISTRY, &mut self.registry, 0, &snapshot.registry.to_entries())?;
         self.meta.flip(generation);
@@ -79,9 +81,23 @@ impl Maps {
         }
     }
 
-    /// All rows.
+    /// All rows, as the policy in force knows them.
     pub(super) fn registry(&self) -> Result<Vec<RegistryEntry>, MapError> {
-        self.registry.iter().map(|row| row.map_err(|e| MapError::new(map::REGISTRY, e))).collect()
+        let rows = self.registry.iter().map(|row| row.map_err(|e| MapError::new(map::REGISTRY, e)));
+        let mut rows: Vec<RegistryEntry> = rows.collect::<Result<_, _>>()?;
+        registry::settle(&mut rows, &self.rules()?);
+        Ok(rows)
+    }
+
+    /// The active policy's rules.
+    fn rules(&self) -> Result<Vec<RuleEntry>, MapError> {
+        let generation = self.meta.generation();
+        if generation == 0 {
+            return Ok(Vec::new());
+        }
+        let first = (generation & 1) * MAX_RULES;
+        let rules = (first..first + MAX_RULES).map(|at| get(map::RULES, &self.rules, at));
+        rules.filter(|rule| !matches!(rule, Ok(rule) if rule.id() == 0)).collect()
     }
 
     /// The test clock, if the program was loaded with it.

@@ -13,6 +13,7 @@ mod meta;
 mod netlink;
 mod object;
 mod pins;
+mod registry;
 mod sys;
 pub mod table;
 

@@ -146,3 +146,40 @@ fn without_a_daemon(end: impl FnOnce(Daemon)) {
     assert_eq!(edge.counts(), [40, 58, 0]);
     assert_eq!(edge.status()["policy"]["version"], 1, "the same policy is no new version");
 }
+
+/// Killed between `policy.json` and the flip: the new policy was remembered, and is taken up.
+#[test]
+fn a_policy_that_was_remembered_and_not_yet_in_force_comes_with_the_restart() {
+    require!(ready());
+    let (edge, window) = (Edge::new(), calm());
+    edge.start(&policy(20, &window)).kill();
+    assert_eq!(edge.admitted(ANNA, 8), 8);
+    let path = edge.home.state().join("policy.json");
+    let mut record: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    record["version"] = 2.into();
+    record["origin"] = "socket".into();
+    record["text"] = policy(25, &window).into();
+    std::fs::write(&path, record.to_string()).unwrap();
+    let _daemon = edge.restart();
+    assert_eq!(edge.status()["policy"]["version"], 2);
+    assert_eq!(edge.admitted(ANNA, 30), 17, "the new limit, and the same count");
+}
+
+#[test]
+fn a_record_that_is_older_than_the_maps_takes_no_version_back() {
+    require!(ready());
+    let (edge, window) = (Edge::new(), calm());
+    let daemon = edge.start(&policy(20, &window));
+    let path = edge.home.state().join("policy.json");
+    let old = std::fs::read(&path).unwrap();
+    for limit in [25, 30] {
+        let next = edge.home.write("next.toml", &policy(limit, &window)).unwrap();
+        edge.json(&["policy", "apply", &next.display().to_string()]);
+    }
+    daemon.kill();
+    std::fs::write(&path, old).unwrap();
+    let _daemon = edge.restart();
+    assert_eq!(edge.status()["policy"]["version"], 4, "after 3");
+    assert_eq!(edge.admitted(ANNA, 30), 20);
+}

@@ -3,6 +3,7 @@
 use limiter_tests::net::Mode;
 use limiter_tests::require;
 use limiter_tests::wait::wait_for;
+use rustix::mount::{MountFlags, mount_remount};
 
 use super::edge::{ANNA, Edge, PATIENCE, calm, policy};
 use super::ready;
@@ -67,4 +68,21 @@ fn detached_under_a_living_daemon_it_stays_so_until_attach() {
     let told =
         wait_for(PATIENCE, || edge.status()["interfaces"][0]["problem"].is_null().then_some(()));
     assert!(told.is_some(), "{:#}", edge.status());
+}
+
+/// Without it the daemon would attach again within a second, and "detached" be a lie.
+#[test]
+fn where_no_mark_can_be_left_it_stays_attached() {
+    require!(ready());
+    let edge = Edge::new();
+    let _daemon = edge.start(&policy(20, &calm()));
+    let program = edge.xdp("edge0");
+    mount_remount(edge.home.pins(), MountFlags::BIND | MountFlags::RDONLY, "").unwrap();
+    let message = edge.refused(&["detach", "edge0"]);
+    assert!(
+        message.starts_with("edge0: leave the mark that keeps daemons away: Read-only"),
+        "{message}"
+    );
+    assert_eq!(edge.xdp("edge0"), program);
+    assert_eq!(edge.admitted(ANNA, 30), 20);
 }

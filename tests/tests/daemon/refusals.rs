@@ -146,6 +146,29 @@ fn a_start_that_is_refused_leaves_guarded_what_was() {
 }
 
 #[test]
+fn a_start_that_is_refused_leaves_the_policy_in_force_and_on_disk() {
+    require!(ready());
+    let (edge, window) = (Edge::new(), calm());
+    edge.start(&policy(20, &window)).kill();
+    assert_eq!(edge.admitted(ANNA, 8), 8);
+    let record = || fs::read_to_string(edge.home.state().join("policy.json")).unwrap();
+    let before = record();
+    edge.home.write("policy.toml", &policy(1_000, &window)).unwrap();
+    for interfaces in [["edge0", "lo"], ["lo", "edge0"]] {
+        let mut command = Command::new(binary().unwrap());
+        start(&mut command, &edge.home, &edge.policy_path(), &interfaces);
+        let message = one_message(&edge.run(command.args(["--metrics", "off"])));
+        assert!(message.starts_with("lo: its driver has no native XDP"), "{message}");
+        assert_eq!(edge.xdp("lo"), None);
+    }
+    assert_eq!(record(), before);
+    assert_eq!(edge.admitted(ANNA, 30), 12, "the old limit, and its count");
+    let _daemon = edge.restart();
+    assert_eq!(edge.status()["policy"]["version"], 2);
+    assert_eq!(edge.admitted(ANNA, 30), 30, "the new one, once it starts");
+}
+
+#[test]
 fn where_no_daemon_ever_ran_the_verbs_without_one_say_so() {
     require!(ready());
     let edge = Edge::new();
