@@ -14,8 +14,6 @@ pub(super) struct Guards {
     pins: Pins,
     interfaces: Vec<String>,
     mode: Mode,
-    /// Those that were free before this start.
-    fresh: Vec<String>,
     /// What keeps an interface from being guarded as it should be.
     problems: BTreeMap<String, String>,
     /// What the start has done, until it is settled.
@@ -89,11 +87,6 @@ impl Guards {
                 tracing::error!(%error, "cannot take back what this start attached");
             }
         }
-    }
-
-    /// Takes back what [`Guards::begin`] attached: the start has failed after all.
-    pub(super) fn abandon(&self) {
-        self.undo(&self.fresh);
     }
 
     /// Looks at each interface and does what can be done.
