@@ -24,7 +24,8 @@ pub enum RuleCount {
     Passed,
     /// Packets that the rule refused at this level (it was the first in the order of judging).
     Refused(Level),
-    /// Packets that the rule, in shadow, would have refused at this level.
+    /// Packets that the rule, in shadow or under `limiter bypass shadow`, would have refused at this
+    /// level.
     WouldRefuse(Level),
     /// Packets that this level could not judge, its bucket being full of keys at their limits.
     Crowded(Level),

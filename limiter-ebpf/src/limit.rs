@@ -2,7 +2,8 @@
 
 use limiter_common::border::{Subject, Taken, Why};
 use limiter_common::counters::RuleCount;
-use limiter_common::layout::MAX_RULES;
+use limiter_common::key::Level;
+use limiter_common::layout::{Bypass, MAX_RULES};
 use limiter_common::verdict::{Judgement, Refusal};
 
 use crate::take::take;
@@ -56,12 +57,21 @@ fn refused(generation: u32, taken: Taken, why: Why, length: u32) -> Judgement {
     let (row, level) = (rule.row(), taken.level());
     match why {
         Why::NoRoom => {
-            stats::rule(row, RuleCount::Refused(level), length);
+            stats::rule(row, refusal(level), length);
             Judgement::Refused(Refusal { row, level })
         }
         Why::Changing => {
             stats::rule(row, RuleCount::Contended, length);
             Judgement::Contended
         }
+    }
+}
+
+/// Under `limiter bypass shadow`, an enforced rule is as one in shadow.
+#[inline(always)]
+fn refusal(level: Level) -> RuleCount {
+    match maps::bypass() {
+        Bypass::Shadow => RuleCount::WouldRefuse(level),
+        Bypass::Off | Bypass::Pass => RuleCount::Refused(level),
     }
 }

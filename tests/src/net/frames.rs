@@ -7,6 +7,9 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use super::{Error, Namespace, Result};
 
+/// How often a frame is sent again to a full queue: seconds, on a busy machine.
+const PATIENCE: u32 = 100_000;
+
 /// A packet socket bound to one interface. It only sends.
 #[derive(Debug)]
 pub struct FrameSocket {
@@ -24,9 +27,19 @@ impl FrameSocket {
         })
     }
 
-    /// Sends one frame, from the destination's MAC address on, as it stands.
+    /// Sends one frame, from the destination's MAC address on, as it stands. While the other end's queue
+    /// is full the frame has gone nowhere, and is sent again.
     pub fn send(&self, frame: &[u8]) -> Result<()> {
-        let sent = self.socket.send(frame);
+        let mut sent = self.socket.send(frame);
+        for _ in 0..PATIENCE {
+            match &sent {
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    std::thread::yield_now();
+                    sent = self.socket.send(frame);
+                }
+                _ => break,
+            }
+        }
         sent.map(drop).map_err(|source| {
             Error::system(format!("send a frame of {} bytes", frame.len()), source)
         })

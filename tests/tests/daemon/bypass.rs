@@ -50,6 +50,7 @@ fn bypass_works_with_the_daemon_dead_and_survives_its_restart() {
     assert_eq!(edge.admitted(ANNA, 30), 0, "the window's count was kept");
     let _daemon = edge.restart();
     assert_eq!(exits(&edge, "refused"), 40);
+    assert_eq!(edge.counts(), [20, 40, 30], "what the bypass let pass was not refused");
     assert_eq!(edge.text(&["bypass"]), "bypass off: the policy holds\n");
 }
 
