@@ -137,6 +137,8 @@ async fn another_program_on_the_socket_is_told_from_the_daemon() {
     let other = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let thread = std::thread::spawn(move || {
         let (mut stream, _) = other.accept().unwrap();
+        // Not before the question came: that would look like a daemon that is stopping.
+        stream.read_exact(&mut [0]).unwrap();
         stream.write_all(b"220 mail.example ESMTP\r\n").unwrap();
     });
     let refused = Client::new(&path).status().await.unwrap_err();
