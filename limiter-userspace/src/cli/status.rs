@@ -166,8 +166,8 @@ RULE             MODE        PASSED  REFUSED  WOULD REFUSE
 new-connections  enforce  1,234,567   23,456             0
 udp-volume       shadow     987,654        0         1,200  set to shadow by anna 12m 30s ago: bursts at noon
 
-frames     12,345,678 passed, 234,567 refused (1.8 %)
-table      12,345 of 1,048,576 slots in use (1.1 %), 24.0 MiB
+frames     12,345,678 passed, 234,567 refused (1.9 %)
+table      12,345 of 1,048,576 slots in use (1.2 %), 24.0 MiB
 ";
         assert_eq!(page(&status(), NOW), expected);
     }
