@@ -24,7 +24,7 @@ impl StatusVerb {
 }
 
 fn page(status: &Status, now: u64) -> String {
-    let trouble = trouble(status);
+    let trouble = trouble(status) + &warnings(&status.policy.warnings);
     let gap = if trouble.is_empty() { "" } else { "\n" };
     format!(
         "{trouble}{gap}{}\n{}\n{}\n{}",
@@ -64,6 +64,13 @@ fn trouble(status: &Status) -> String {
         ));
     }
     lines.iter().map(|line| format!("!! {}\n", tame_lines(line).replace('\n', "\n   "))).collect()
+}
+
+/// What somebody may have meant, and may not.
+fn warnings(warnings: &[String]) -> String {
+    let line =
+        |warning: &String| format!("warning: {}\n", tame_lines(warning).replace('\n', "\n   "));
+    warnings.iter().map(line).collect()
 }
 
 fn head(status: &Status, now: u64) -> String {
@@ -179,14 +186,19 @@ table      12,345 of 1,048,576 slots in use (1.2 %), 24.0 MiB
         status.interfaces[1].attached = "none".into();
         status.interfaces[1].index = None;
         status.interfaces[1].problem = Some("no such interface; bring it back".into());
-        status.policy.last_refusal =
-            Some("rule \"a\": limit missing\nrule \"b\": unknown key\x1b".into());
+        status.policy.last_refusal = Some(
+            "p.toml: 2 mistakes:\nrule \"a\": limit missing\nrule \"b\": unknown key\x1b".into(),
+        );
+        status.policy.warnings =
+            vec!["rule: there is none: everything passes; add a [[rule]]".into()];
         let page = page(&status, NOW);
         let expected = "\
 !! BYPASS shadow: rules judge and count, nothing is refused; end it with `limiter bypass off`
 !! NOT ATTACHED eth1: no such interface; bring it back
-!! LAST POLICY CHANGE REFUSED, policy 7 stays: rule \"a\": limit missing
+!! LAST POLICY CHANGE REFUSED, policy 7 stays: p.toml: 2 mistakes:
+   rule \"a\": limit missing
    rule \"b\": unknown key?
+warning: rule: there is none: everything passes; add a [[rule]]
 
 limiter    0.1.0, pid";
         assert!(page.starts_with(expected), "{page}");

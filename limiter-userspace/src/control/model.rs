@@ -46,6 +46,9 @@ pub struct PolicyStatus {
     pub rules: Vec<RuleStatus>,
     /// Why the last change was refused, unless one was accepted since.
     pub last_refusal: Option<String>,
+    /// What a careful person would want to know about it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// One rule of the policy in force.

@@ -161,6 +161,7 @@ impl Daemon {
                 applied_unix_s: record.applied_unix_s,
                 rules: answer::rules(&self.enforced.policy, &self.enforced.overlay, &counts),
                 last_refusal: self.enforced.refusal.clone(),
+                warnings: self.enforced.warnings(),
             },
             bypass: self.bypass()?,
             interfaces: self.guards.status(),
