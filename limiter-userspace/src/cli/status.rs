@@ -3,12 +3,15 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use limiter_common::layout::Bypass;
 
 use super::error::CliError;
 use super::output;
 use super::text::{Side, memory, number, percent, span, table, tame, tame_lines};
 use super::{Global, text};
+use crate::control::client::ClientError;
 use crate::control::model::{ModeOverride, RuleStatus, Status};
+use crate::datapath::{Pins, attach, bypass};
 
 /// Show the state of the daemon: trouble, policy, interfaces, rules and their counts
 #[derive(Args, Debug)]
@@ -17,10 +20,45 @@ pub(super) struct StatusVerb {}
 
 impl StatusVerb {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let status = global.client().status().await?;
+        let status = match global.client().status().await {
+            Err(none @ ClientError::NoDaemon { .. }) => {
+                return Err(match pinned(&global.pins()) {
+                    Some(pinned) => CliError::NoDaemon { none, pinned },
+                    None => none.into(),
+                });
+            }
+            answer => answer?,
+        };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         output::answer(global.json, &status, |status| page(status, now))
     }
+}
+
+/// What holds without a daemon, if anything was ever pinned.
+fn pinned(pins: &Pins) -> Option<String> {
+    let linked = pins.linked();
+    if linked.is_empty() && !pins.in_use() {
+        return None;
+    }
+    let guards = linked.iter().filter_map(|name| {
+        let mode = attach::look(pins, name).ok()?.mode?;
+        Some(format!("{} ({})", tame(name), mode.name()))
+    });
+    let guards = guards.collect::<Vec<_>>();
+    Some(match (guards.as_slice(), bypass::get(pins)) {
+        ([], _) => "no interface is guarded: nothing is limited".to_owned(),
+        (guards, Ok(Bypass::Off)) => {
+            format!("limits still hold on {}; bypass off", guards.join(", "))
+        }
+        (guards, Ok(bypass)) => format!(
+            "the program is still on {}, but bypass {}: NOTHING IS REFUSED; end it with `limiter bypass off`",
+            guards.join(", "),
+            bypass::name(bypass)
+        ),
+        (guards, Err(error)) => {
+            format!("the program is still on {}; bypass unknown: {error}", guards.join(", "))
+        }
+    })
 }
 
 fn page(status: &Status, now: u64) -> String {
@@ -47,6 +85,7 @@ fn trouble(status: &Status) -> String {
             "BYPASS {other}: rules judge and count, nothing is refused; end it with `limiter bypass off`"
         )),
     }
+    lines.extend(status.pins_problem.clone());
     if status.policy.version == 0 {
         lines.push(
             "NO POLICY in force: everything passes; apply one with `limiter policy apply FILE`"
@@ -61,6 +100,11 @@ fn trouble(status: &Status) -> String {
         lines.push(format!(
             "LAST POLICY CHANGE REFUSED, policy {} stays: {why}",
             status.policy.version
+        ));
+    }
+    if let Some(path) = &status.policy.file_gone {
+        lines.push(format!(
+            "POLICY FILE GONE: {path}; its policy holds, but a restart needs the file"
         ));
     }
     lines.iter().map(|line| format!("!! {}\n", tame_lines(line).replace('\n', "\n   "))).collect()
@@ -203,6 +247,20 @@ warning: rule: there is none: everything passes; add a [[rule]]
 limiter    0.1.0, pid";
         assert!(page.starts_with(expected), "{page}");
         assert!(page.contains("\neth1        gone  NO\n"), "{page}");
+    }
+
+    #[test]
+    fn what_was_removed_under_the_daemon_is_told() {
+        let mut status = status();
+        status.pins_problem = Some("the pins in /pins are gone: BYPASS; restart limiter".into());
+        status.policy.file_gone = Some("/p.toml".into());
+        let page = page(&status, NOW);
+        let expected = "\
+!! the pins in /pins are gone: BYPASS; restart limiter
+!! POLICY FILE GONE: /p.toml; its policy holds, but a restart needs the file
+
+limiter ";
+        assert!(page.starts_with(expected), "{page}");
     }
 
     #[test]
