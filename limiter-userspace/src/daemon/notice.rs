@@ -52,6 +52,19 @@ impl Noticed {
 
 /// What is wrong with the pins, if anything.
 pub(super) fn pins_problem(pins: &Pins) -> Option<String> {
-    let (gone, root) = (pins.gone().join(", "), pins.root().display());
+    let (gone, root) = (pins.gone(), pins.root().display());
+    let all = gone.contains(&"program") && !pins.in_use();
+    let gone = if all { "all of them".to_owned() } else { gone.join(", ") };
     (!gone.is_empty()).then(|| format!("the pins in {root} are gone: {gone}; restart limiter"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_that_are_all_gone_are_not_counted_up() {
+        let problem = pins_problem(&Pins::new("/nowhere"));
+        assert_eq!(problem.unwrap(), "the pins in /nowhere are gone: all of them; restart limiter");
+    }
 }

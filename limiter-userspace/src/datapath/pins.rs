@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use limiter_common::layout::{PROGRAM, VERSION, map};
+use limiter_common::layout::{VERSION, map};
 use rustix::fs::statfs;
 use rustix::mount::{MountFlags, mount};
 
@@ -125,7 +125,7 @@ impl Pins {
     /// works without the daemon doesn't.
     #[must_use]
     pub fn gone(&self) -> Vec<&'static str> {
-        let program = (PROGRAM, self.program());
+        let program = ("program", self.program());
         let all = map::PINNED.into_iter().map(|name| (name, self.map(name))).chain([program]);
         all.filter(|(_, path)| !path.exists()).map(|(name, _)| name).collect()
     }
