@@ -72,7 +72,10 @@ impl Daemon {
             }
         }
         service::stopping();
-        tracing::info!("stopping; limits hold on without the daemon");
+        match pins_problem(&self.pins) {
+            None => tracing::info!("stopping; limits hold on without the daemon"),
+            Some(problem) => tracing::warn!("stopping; {problem}"),
+        }
         self.servers.end().await;
         Ok(())
     }
