@@ -75,8 +75,7 @@ fn judge(text: &str, Buckets(buckets): Buckets) -> (Answer, Option<String>) {
         Ok(checked) => checked,
         Err(problems) => {
             answer.problems = problems.list().to_vec();
-            let mistakes = if problems.count() == 1 { "mistake" } else { "mistakes" };
-            return (answer, Some(format!("{} {mistakes}\n{problems}", problems.count())));
+            return (answer, Some(format!("{}\n{problems}", problems.mistakes())));
         }
     };
     answer.warnings = warnings;

@@ -7,7 +7,7 @@ use super::Global;
 use super::error::CliError;
 use super::output;
 use crate::daemon::config::Interface;
-use crate::datapath::attach;
+use crate::datapath::attach::{self, Mode};
 
 /// Take the program off an interface, daemon or no daemon; it stays off until `attach`
 #[derive(Args, Debug)]
@@ -21,16 +21,22 @@ pub(super) struct Detach {
 impl Detach {
     pub(super) fn run(self, global: &Global) -> Result<(), CliError> {
         let interface = self.interface.0;
-        attach::release(&global.pins(), &interface)?;
-        output::answer(global.json, &Answer { interface }, said)
+        let pins = global.pins();
+        // Once the link is gone, nobody knows its mode.
+        let mode = attach::look(&pins, &interface).ok().and_then(|guard| guard.mode);
+        attach::release(&pins, &interface)?;
+        let back = attach::command(&interface, mode.unwrap_or(Mode::Native));
+        output::answer(global.json, &Answer { interface, back }, said)
     }
 }
 
 #[derive(Serialize)]
 struct Answer {
     interface: String,
+    /// What puts it back as it was.
+    back: String,
 }
 
-fn said(Answer { interface }: &Answer) -> String {
-    format!("{interface}: detached, nothing is limited there until `limiter attach {interface}`\n")
+fn said(Answer { interface, back }: &Answer) -> String {
+    format!("{interface}: detached, nothing is limited there until `{back}`\n")
 }

@@ -12,6 +12,9 @@ use crate::datapath::{AttachError, DetachError, MapError};
 pub(super) enum CliError {
     #[error(transparent)]
     Client(#[from] ClientError),
+    /// Nobody answers, but limits don't need a daemon.
+    #[error("{none}\n{pinned}")]
+    NoDaemon { none: ClientError, pinned: String },
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]

@@ -3,12 +3,15 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use limiter_common::layout::Bypass;
 
 use super::error::CliError;
 use super::output;
 use super::text::{Side, memory, number, percent, span, table, tame, tame_lines};
 use super::{Global, text};
+use crate::control::client::ClientError;
 use crate::control::model::{ModeOverride, RuleStatus, Status};
+use crate::datapath::{Pins, attach, bypass};
 
 /// Show the state of the daemon: trouble, policy, interfaces, rules and their counts
 #[derive(Args, Debug)]
@@ -17,14 +20,49 @@ pub(super) struct StatusVerb {}
 
 impl StatusVerb {
     pub(super) async fn run(self, global: &Global) -> Result<(), CliError> {
-        let status = global.client().status().await?;
+        let status = match global.client().status().await {
+            Err(none @ ClientError::NoDaemon { .. }) => {
+                return Err(match pinned(&global.pins()) {
+                    Some(pinned) => CliError::NoDaemon { none, pinned },
+                    None => none.into(),
+                });
+            }
+            answer => answer?,
+        };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         output::answer(global.json, &status, |status| page(status, now))
     }
 }
 
+/// What holds without a daemon, if anything was ever pinned.
+fn pinned(pins: &Pins) -> Option<String> {
+    let linked = pins.linked();
+    if linked.is_empty() && !pins.in_use() {
+        return None;
+    }
+    let guards = linked.iter().filter_map(|name| {
+        let mode = attach::look(pins, name).ok()?.mode?;
+        Some(format!("{} ({})", tame(name), mode.name()))
+    });
+    let guards = guards.collect::<Vec<_>>();
+    Some(match (guards.as_slice(), bypass::get(pins)) {
+        ([], _) => "no interface is guarded: nothing is limited".to_owned(),
+        (guards, Ok(Bypass::Off)) => {
+            format!("limits still hold on {}; bypass off", guards.join(", "))
+        }
+        (guards, Ok(bypass)) => format!(
+            "the program is still on {}, but bypass {}: NOTHING IS REFUSED; end it with `limiter bypass off`",
+            guards.join(", "),
+            bypass::name(bypass)
+        ),
+        (guards, Err(error)) => {
+            format!("the program is still on {}; bypass unknown: {error}", guards.join(", "))
+        }
+    })
+}
+
 fn page(status: &Status, now: u64) -> String {
-    let trouble = trouble(status);
+    let trouble = trouble(status) + &warnings(&status.policy.warnings);
     let gap = if trouble.is_empty() { "" } else { "\n" };
     format!(
         "{trouble}{gap}{}\n{}\n{}\n{}",
@@ -47,6 +85,7 @@ fn trouble(status: &Status) -> String {
             "BYPASS {other}: rules judge and count, nothing is refused; end it with `limiter bypass off`"
         )),
     }
+    lines.extend(status.pins_problem.clone());
     if status.policy.version == 0 {
         lines.push(
             "NO POLICY in force: everything passes; apply one with `limiter policy apply FILE`"
@@ -63,7 +102,19 @@ fn trouble(status: &Status) -> String {
             status.policy.version
         ));
     }
+    if let Some(path) = &status.policy.file_gone {
+        lines.push(format!(
+            "POLICY FILE GONE: {path}; its policy holds, but a restart needs the file"
+        ));
+    }
     lines.iter().map(|line| format!("!! {}\n", tame_lines(line).replace('\n', "\n   "))).collect()
+}
+
+/// What somebody may have meant, and may not.
+fn warnings(warnings: &[String]) -> String {
+    let line =
+        |warning: &String| format!("warning: {}\n", tame_lines(warning).replace('\n', "\n   "));
+    warnings.iter().map(line).collect()
 }
 
 fn head(status: &Status, now: u64) -> String {
@@ -166,8 +217,8 @@ RULE             MODE        PASSED  REFUSED  WOULD REFUSE
 new-connections  enforce  1,234,567   23,456             0
 udp-volume       shadow     987,654        0         1,200  set to shadow by anna 12m 30s ago: bursts at noon
 
-frames     12,345,678 passed, 234,567 refused (1.8 %)
-table      12,345 of 1,048,576 slots in use (1.1 %), 24.0 MiB
+frames     12,345,678 passed, 234,567 refused (1.9 %)
+table      12,345 of 1,048,576 slots in use (1.2 %), 24.0 MiB
 ";
         assert_eq!(page(&status(), NOW), expected);
     }
@@ -179,18 +230,37 @@ table      12,345 of 1,048,576 slots in use (1.1 %), 24.0 MiB
         status.interfaces[1].attached = "none".into();
         status.interfaces[1].index = None;
         status.interfaces[1].problem = Some("no such interface; bring it back".into());
-        status.policy.last_refusal =
-            Some("rule \"a\": limit missing\nrule \"b\": unknown key\x1b".into());
+        status.policy.last_refusal = Some(
+            "p.toml: 2 mistakes:\nrule \"a\": limit missing\nrule \"b\": unknown key\x1b".into(),
+        );
+        status.policy.warnings =
+            vec!["rule: there is none: everything passes; add a [[rule]]".into()];
         let page = page(&status, NOW);
         let expected = "\
 !! BYPASS shadow: rules judge and count, nothing is refused; end it with `limiter bypass off`
 !! NOT ATTACHED eth1: no such interface; bring it back
-!! LAST POLICY CHANGE REFUSED, policy 7 stays: rule \"a\": limit missing
+!! LAST POLICY CHANGE REFUSED, policy 7 stays: p.toml: 2 mistakes:
+   rule \"a\": limit missing
    rule \"b\": unknown key?
+warning: rule: there is none: everything passes; add a [[rule]]
 
 limiter    0.1.0, pid";
         assert!(page.starts_with(expected), "{page}");
         assert!(page.contains("\neth1        gone  NO\n"), "{page}");
+    }
+
+    #[test]
+    fn what_was_removed_under_the_daemon_is_told() {
+        let mut status = status();
+        status.pins_problem = Some("the pins in /pins are gone: BYPASS; restart limiter".into());
+        status.policy.file_gone = Some("/p.toml".into());
+        let page = page(&status, NOW);
+        let expected = "\
+!! the pins in /pins are gone: BYPASS; restart limiter
+!! POLICY FILE GONE: /p.toml; its policy holds, but a restart needs the file
+
+limiter ";
+        assert!(page.starts_with(expected), "{page}");
     }
 
     #[test]

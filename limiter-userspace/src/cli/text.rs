@@ -32,9 +32,10 @@ pub(super) fn limit(limit: Option<u64>) -> String {
     limit.map_or_else(|| "unlimited".to_owned(), number)
 }
 
-/// `1.2 %` of the whole; `0.0 %` of nothing.
+/// `1.2 %` of the whole, rounded; `0.0 %` of nothing.
 pub(super) fn percent(part: u64, whole: u64) -> String {
-    let tenths = u128::from(part) * 1000 / u128::from(whole.max(1));
+    let whole = u128::from(whole.max(1));
+    let tenths = (u128::from(part) * 1000 + whole / 2) / whole;
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
@@ -140,6 +141,7 @@ mod tests {
     #[test]
     fn shares_never_overflow_or_divide_by_nothing() {
         assert_eq!(percent(1, 3), "33.3 %");
+        assert_eq!(percent(2, 3), "66.7 %");
         assert_eq!(percent(0, 0), "0.0 %");
         assert_eq!(percent(u64::MAX, u64::MAX), "100.0 %");
         assert_eq!(memory(24 << 20), "24.0 MiB");

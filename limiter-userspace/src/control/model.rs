@@ -28,6 +28,9 @@ pub struct Status {
     pub heartbeat_age_s: f64,
     /// `127.0.0.1:9184`, if the exporter runs.
     pub metrics: Option<String>,
+    /// What is wrong with the pins, if anything.
+    #[serde(default)]
+    pub pins_problem: Option<String>,
 }
 
 /// The policy in force, and the last one that was refused.
@@ -46,6 +49,12 @@ pub struct PolicyStatus {
     pub rules: Vec<RuleStatus>,
     /// Why the last change was refused, unless one was accepted since.
     pub last_refusal: Option<String>,
+    /// What a careful person would want to know about it.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The policy file, if it is gone: a restart needs it.
+    #[serde(default)]
+    pub file_gone: Option<String>,
 }
 
 /// One rule of the policy in force.

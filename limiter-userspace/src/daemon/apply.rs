@@ -13,7 +13,7 @@ use super::store;
 use crate::control::command::ModeChange;
 use crate::control::model::Applied;
 use crate::datapath::{Datapath, MapError};
-use crate::policy::Policy;
+use crate::policy::{Policy, Problem};
 use crate::snapshot::{CompileError, Registry, Snapshot, UnixNanos};
 
 /// The policy in force, in all its forms.
@@ -26,6 +26,8 @@ pub(super) struct Enforced {
     pub(super) overlay: Overlay,
     /// Why the last change was refused, unless one was accepted since.
     pub(super) refusal: Option<String>,
+    /// What a careful person would want to know about its text.
+    warnings: Vec<String>,
     state_dir: PathBuf,
 }
 
@@ -50,8 +52,10 @@ impl Enforced {
         let snapshot = compile(datapath, &policy, &overlay, record.version)?;
         datapath.install(&snapshot)?;
         let entries = entries(snapshot, &policy);
+        let warnings =
+            Policy::parse(&record.text).map_or_else(|_| Vec::new(), |it| words(&it.warnings));
         let state_dir = state_dir.to_owned();
-        Ok(Self { policy, entries, record, overlay, refusal: None, state_dir })
+        Ok(Self { policy, entries, record, overlay, refusal: None, warnings, state_dir })
     }
 
     /// Takes the policy in this text, or says why not. `file` if it is the policy file's.
@@ -61,23 +65,32 @@ impl Enforced {
         text: &str,
         file: Option<&Path>,
     ) -> Result<Applied, String> {
-        let result = self.try_apply(datapath, text, file);
-        match &result {
-            Ok(applied) => {
-                tracing::info!(
-                    version = applied.version,
-                    origin = self.record.origin,
-                    "policy in force"
-                );
+        match self.try_apply(datapath, text, file) {
+            Ok(version) => {
+                let (origin, warnings) = (&self.record.origin, self.warnings());
+                tracing::info!(version, origin, "policy in force");
+                // One line each: a line of a log is what people search and count.
+                for warning in &warnings {
+                    tracing::warn!(version, origin, "warning: {warning}");
+                }
                 self.refusal = None;
+                Ok(Applied { version, warnings })
             }
             Err(reasons) => {
-                let origin = origin(file);
-                tracing::warn!(origin, running = self.record.version, reasons, "policy refused");
+                let (origin, running) = (origin(file), self.record.version);
+                for reason in reasons.lines() {
+                    tracing::warn!(origin, running, "policy refused: {reason}");
+                }
                 self.refusal = Some(format!("{origin}: {reasons}"));
+                Err(format!("refused, policy {running} stays: {reasons}"))
             }
         }
-        result
+    }
+
+    /// What a careful person would want to know about what is in force.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let strays = self.overlay.strays(&self.policy);
+        self.warnings.iter().cloned().chain(strays).collect()
     }
 
     fn try_apply(
@@ -85,9 +98,10 @@ impl Enforced {
         datapath: &mut Datapath,
         text: &str,
         file: Option<&Path>,
-    ) -> Result<Applied, String> {
-        let checked = Policy::parse(text).map_err(|problems| problems.to_string())?;
-        let mut warnings: Vec<String> = checked.warnings.iter().map(ToString::to_string).collect();
+    ) -> Result<u64, String> {
+        let checked = Policy::parse(text)
+            .map_err(|problems| format!("{}:\n{problems}", problems.mistakes()))?;
+        let mut warnings = words(&checked.warnings);
         let mut record =
             Record { origin: origin(file), text: text.to_owned(), ..self.record.clone() };
         if file.is_some() {
@@ -117,7 +131,8 @@ impl Enforced {
             self.policy = checked.policy;
         }
         self.record = record;
-        Ok(Applied { version: self.record.version, warnings })
+        self.warnings = warnings;
+        Ok(self.record.version)
     }
 
     /// Changes a rule's mode over what the file says.
@@ -142,11 +157,18 @@ impl Enforced {
         self.overlay = next;
         let ModeChange { rule, mode, owner, reason } = change;
         tracing::warn!(rule, mode, owner, reason, "mode of a rule set");
-        Ok(Applied { version: self.record.version, warnings: Vec::new() })
+        let stray = self.policy.rules().iter().all(|known| known.name().as_str() != rule);
+        let warning =
+            format!("no rule {rule:?} in the policy in force; the mode set for it is forgotten");
+        let warnings = stray.then_some(warning).into_iter().collect();
+        Ok(Applied { version: self.record.version, warnings })
     }
 
     /// Remembers the policy that a start has put in force.
     pub(super) fn settle(&self) {
+        for stray in self.overlay.strays(&self.policy) {
+            tracing::warn!("{stray}");
+        }
         if let Err(error) = self.remember(&self.record) {
             tracing::warn!(%error, "the policy is in force, but a restart will not know it");
         }
@@ -169,6 +191,10 @@ pub(super) fn origin(file: Option<&Path>) -> String {
 
 pub(super) fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn words(warnings: &[Problem]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
 }
 
 fn compile(

@@ -13,6 +13,7 @@ use super::config::Config;
 use super::error::DaemonError;
 use super::guard::Guards;
 use super::host::Lock;
+use super::notice::{Noticed, pins_problem};
 use super::servers::{Event, Servers};
 use super::service;
 use super::watch::Watch;
@@ -33,6 +34,7 @@ pub(super) struct Daemon {
     pub(super) pins: Pins,
     pub(super) config: Config,
     pub(super) clock: Clock,
+    pub(super) noticed: Noticed,
     pub(super) _lock: Lock,
 }
 
@@ -70,7 +72,10 @@ impl Daemon {
             }
         }
         service::stopping();
-        tracing::info!("stopping; limits hold on without the daemon");
+        match pins_problem(&self.pins) {
+            None => tracing::info!("stopping; limits hold on without the daemon"),
+            Some(problem) => tracing::warn!("stopping; {problem}"),
+        }
         self.servers.end().await;
         Ok(())
     }
@@ -96,6 +101,16 @@ impl Daemon {
         if self.watch.look() {
             self.read_policy();
         }
+        self.notice();
+    }
+
+    /// Logs what others did meanwhile.
+    fn notice(&mut self) {
+        if let Ok(bypass) = self.datapath.bypass() {
+            self.noticed.bypass(bypass);
+        }
+        self.noticed.file(self.watch.path(), self.watch.gone());
+        self.noticed.pins(pins_problem(&self.pins).as_deref());
     }
 
     fn sweep(&mut self) {
@@ -161,6 +176,8 @@ impl Daemon {
                 applied_unix_s: record.applied_unix_s,
                 rules: answer::rules(&self.enforced.policy, &self.enforced.overlay, &counts),
                 last_refusal: self.enforced.refusal.clone(),
+                warnings: self.enforced.warnings(),
+                file_gone: self.watch.gone().then(|| self.watch.path().display().to_string()),
             },
             bypass: self.bypass()?,
             interfaces: self.guards.status(),
@@ -169,6 +186,7 @@ impl Daemon {
             refused,
             heartbeat_age_s: self.datapath.heartbeat_age().as_secs_f64(),
             metrics: self.servers.metrics().map(|address| address.to_string()),
+            pins_problem: pins_problem(&self.pins),
         })
     }
 
@@ -214,7 +232,7 @@ impl Daemon {
     }
 
     fn bypass(&self) -> Result<String, MapError> {
-        Ok(bypass::name(bypass::get(&self.pins)?).to_owned())
+        Ok(bypass::name(self.datapath.bypass()?).to_owned())
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Guards {
     mode: Mode,
     /// What keeps an interface from being guarded as it should be.
     problems: BTreeMap<String, String>,
+    /// Interfaces guarded that nobody configured, at the last look.
+    strangers: Vec<String>,
     /// What the start has done, until it is settled.
     begun: Begun,
 }
@@ -46,8 +48,8 @@ impl Guards {
             Attach::Native => Mode::Native,
             Attach::Generic => Mode::Generic,
         };
-        let (problems, begun) = (BTreeMap::new(), Begun::default());
-        let mut guards = Self { pins, interfaces, mode, problems, begun };
+        let (problems, strangers, begun) = (BTreeMap::new(), Vec::new(), Begun::default());
+        let mut guards = Self { pins, interfaces, mode, problems, strangers, begun };
         match guards.attach_all() {
             Ok(()) => Ok(guards),
             Err(error) => {
@@ -76,6 +78,7 @@ impl Guards {
         for interface in std::mem::take(&mut self.begun).replaced {
             tracing::info!(interface, "replaced the program in place");
         }
+        self.strangers = self.others();
         self.renew_others();
         self.tick();
     }
@@ -102,6 +105,19 @@ impl Guards {
             };
             self.note(&interface, problem);
         }
+        self.note_others();
+    }
+
+    /// Logs what was attached and detached by hand beside the configuration.
+    fn note_others(&mut self) {
+        let others = self.others();
+        for interface in others.iter().filter(|name| !self.strangers.contains(name)) {
+            tracing::warn!(interface, "attached by hand, but not in the configuration");
+        }
+        for interface in self.strangers.iter().filter(|name| !others.contains(name)) {
+            tracing::warn!(interface, "detached by hand; it isn't in the configuration");
+        }
+        self.strangers = others;
     }
 
     /// How each stands now, those included that an earlier start left guarded.
@@ -110,25 +126,38 @@ impl Guards {
         let names = self.interfaces.iter().chain(&others);
         names
             .map(|name| {
-                let guard = attach::look(&self.pins, name).ok();
+                let guard = attach::look(&self.pins, name);
+                let problem = self.problem(name, &guard);
+                let guard = guard.ok();
                 let mode = guard.as_ref().and_then(|guard| guard.mode);
                 InterfaceStatus {
                     name: name.clone(),
                     index: guard.and_then(|guard| guard.index),
                     attached: mode.map_or("none", Mode::name).to_owned(),
-                    problem: self.problem(name),
+                    problem,
                 }
             })
             .collect()
     }
 
-    fn problem(&self, interface: &str) -> Option<String> {
-        if self.interfaces.iter().any(|name| name == interface) {
-            return self.problems.get(interface).cloned();
+    /// As of this moment: the last look may have been before whatever happened.
+    fn problem(&self, interface: &str, guard: &Result<Guard, AttachError>) -> Option<String> {
+        if !self.interfaces.iter().any(|name| name == interface) {
+            return Some(format!(
+                "guarded, but not in the configuration; `limiter detach {interface}` frees it"
+            ));
         }
-        Some(format!(
-            "guarded since an earlier start, but not in the configuration; `limiter detach {interface}` frees it"
-        ))
+        let guard = match guard {
+            Ok(guard) => guard,
+            Err(error) => return Some(error.to_string()),
+        };
+        match plan(guard, self.mode, interface) {
+            Plan::Nothing => None,
+            Plan::Tell(problem) => Some(problem),
+            Plan::Attach => Some(self.problems.get(interface).cloned().unwrap_or_else(|| {
+                "free just now; the daemon attaches it within a second, ask again".to_owned()
+            })),
+        }
     }
 
     fn attach(&self, interface: &str) -> Option<String> {
@@ -183,7 +212,8 @@ impl Guards {
 fn plan(guard: &Guard, wanted: Mode, interface: &str) -> Plan {
     if guard.marked {
         return Plan::Tell(format!(
-            "taken off by `limiter detach`; `limiter attach {interface}` puts it back"
+            "taken off by `limiter detach`; `{}` puts it back",
+            attach::command(interface, wanted)
         ));
     }
     if guard.index.is_none() {
@@ -196,10 +226,11 @@ fn plan(guard: &Guard, wanted: Mode, interface: &str) -> Plan {
         Some(mode) if mode == wanted => Plan::Nothing,
         // Not changed by itself: that would leave a gap.
         Some(mode) => Plan::Tell(format!(
-            "attached as {}, configured as {}; `limiter detach {interface}`, then `limiter attach {interface}` changes \
-             it, with a gap of some milliseconds",
+            "attached as {}, configured as {}; `limiter detach {interface}`, then `{}` changes it, with a gap of \
+             some milliseconds",
             mode.name(),
-            wanted.name()
+            wanted.name(),
+            attach::command(interface, wanted)
         )),
     }
 }
@@ -216,6 +247,33 @@ mod tests {
     fn an_interface_that_came_back_is_attached_and_one_in_order_left_alone() {
         assert_eq!(planned(Some(4), None, false), Plan::Attach);
         assert_eq!(planned(Some(4), Some(Mode::Native), false), Plan::Nothing);
+    }
+
+    #[test]
+    fn what_puts_it_back_is_what_works() {
+        let marked = Guard { index: Some(4), mode: None, marked: true };
+        let told = |wanted| match plan(&marked, wanted, "lo") {
+            Plan::Tell(problem) => problem,
+            other => panic!("{other:?}"),
+        };
+        assert!(told(Mode::Native).contains("`limiter attach lo` puts it back"));
+        assert!(told(Mode::Generic).contains("`limiter attach lo --generic` puts it back"));
+    }
+
+    #[test]
+    fn a_reason_is_known_the_moment_it_is_asked_for() {
+        let guards = Guards {
+            pins: Pins::new("/nowhere"),
+            interfaces: vec!["eth0".to_owned()],
+            mode: Mode::Native,
+            problems: BTreeMap::new(),
+            strangers: Vec::new(),
+            begun: Begun::default(),
+        };
+        let problem =
+            |marked| guards.problem("eth0", &Ok(Guard { index: Some(4), mode: None, marked }));
+        assert!(problem(true).unwrap().contains("taken off by `limiter detach`"));
+        assert!(problem(false).unwrap().contains("within a second"));
     }
 
     #[test]

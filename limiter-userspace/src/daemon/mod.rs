@@ -10,6 +10,7 @@ mod events;
 mod guard;
 mod host;
 mod log;
+mod notice;
 mod overlay;
 mod running;
 mod servers;

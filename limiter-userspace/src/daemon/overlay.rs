@@ -49,6 +49,18 @@ impl Overlay {
         )
     }
 
+    /// What is set for rules that the policy hasn't got: a warning each.
+    pub(super) fn strays(&self, policy: &Policy) -> impl Iterator<Item = String> {
+        let strays = self.modes.iter().filter(|(rule, _)| !has(policy, rule));
+        strays.map(|(rule, set)| {
+            format!(
+                "no rule {rule:?} in the policy, but {:?} has set its mode to {}: it will hold if the rule comes back; \
+                 `limiter mode {rule} file` forgets it",
+                set.owner, set.mode
+            )
+        })
+    }
+
     /// The overlay after a change, or why not.
     pub(super) fn with(
         &self,
@@ -56,9 +68,9 @@ impl Overlay {
         policy: &Policy,
         now_s: u64,
     ) -> Result<Self, String> {
-        let mut names = policy.rules().iter().map(|rule| rule.name().as_str());
-        let known = names.any(|name| name == change.rule) || self.modes.contains_key(&change.rule);
-        if !known {
+        // What was set for a rule that has gone since can be forgotten, no more.
+        let forgets = change.mode == "file" && self.modes.contains_key(&change.rule);
+        if !forgets && !has(policy, &change.rule) {
             return Err(unknown(&change.rule, policy));
         }
         let mut next = self.clone();
@@ -88,7 +100,14 @@ impl Overlay {
     }
 }
 
+fn has(policy: &Policy, rule: &str) -> bool {
+    policy.rules().iter().any(|known| known.name().as_str() == rule)
+}
+
 fn unknown(rule: &str, policy: &Policy) -> String {
+    if policy.rules().is_empty() {
+        return format!("no rule {rule:?}: the policy in force has no rules");
+    }
     let names: Vec<&str> = policy.rules().iter().map(|rule| rule.name().as_str()).collect();
     format!("no rule {rule:?} in the policy in force; its rules: {}", names.join(", "))
 }
@@ -141,6 +160,22 @@ mod tests {
         assert!(refused.contains("its rules: a"), "{refused}");
         let refused = Overlay::default().with(&change("a", "off"), &policy, 0).unwrap_err();
         assert!(refused.contains("enforce, shadow or file"), "{refused}");
+    }
+
+    #[test]
+    fn what_was_set_for_a_rule_that_is_gone_is_told_and_can_only_be_forgotten() {
+        let policy = Policy::parse(POLICY).unwrap().policy;
+        let empty = Policy::parse("schema = 1\n").unwrap().policy;
+        let set = Overlay::default().with(&change("a", "shadow"), &policy, 77).unwrap();
+        assert_eq!(set.strays(&policy).count(), 0);
+        let told: Vec<String> = set.strays(&empty).collect();
+        assert!(
+            told[0].starts_with("no rule \"a\" in the policy, but \"ops\" has set"),
+            "{told:?}"
+        );
+        let refused = set.with(&change("a", "enforce"), &empty, 78).unwrap_err();
+        assert_eq!(refused, "no rule \"a\": the policy in force has no rules");
+        assert_eq!(set.with(&change("a", "file"), &empty, 78).unwrap(), Overlay::default());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::error::DaemonError;
 use super::events::{Clock, Daemon};
 use super::guard::Guards;
 use super::host::{self, Lock};
+use super::notice::Noticed;
 use super::overlay::Overlay;
 use super::running::{Next, Record, next};
 use super::servers::Servers;
@@ -83,6 +84,7 @@ async fn start_locked(
                 pins,
                 config,
                 clock,
+                noticed: Noticed::new(),
                 _lock: lock,
             })
         }

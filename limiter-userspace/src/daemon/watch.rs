@@ -18,13 +18,14 @@ pub(super) struct Watch {
     read: Option<Stamp>,
     /// At the last look.
     seen: Option<Stamp>,
+    gone: bool,
 }
 
 impl Watch {
     /// A file whose text has just been read.
     pub(super) fn new(path: PathBuf) -> Self {
         let stamp = stamp(&path);
-        Self { path, read: stamp, seen: stamp }
+        Self { path, read: stamp, seen: stamp, gone: false }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -36,8 +37,14 @@ impl Watch {
     pub(super) fn look(&mut self) -> bool {
         let now = stamp(&self.path);
         let settled = now == self.seen;
+        self.gone = now.is_none() && settled;
         self.seen = now;
         now.is_some() && settled && now != self.read
+    }
+
+    /// Whether it was gone at the last two looks: editors take a file away for a moment.
+    pub(super) fn gone(&self) -> bool {
+        self.gone
     }
 
     /// Reads it.
@@ -80,9 +87,10 @@ mod tests {
         fs::write(&path, "one").unwrap();
         let mut watch = Watch::new(path.clone());
         fs::remove_file(&path).unwrap();
-        assert!(!watch.look() && !watch.look());
+        assert!(!watch.look() && !watch.gone(), "for a moment");
+        assert!(!watch.look() && watch.gone());
         fs::write(&path, "another").unwrap();
-        assert!(!watch.look());
+        assert!(!watch.look() && !watch.gone());
         assert!(watch.look());
     }
 }

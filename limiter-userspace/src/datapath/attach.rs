@@ -33,6 +33,13 @@ impl Mode {
     }
 }
 
+/// What puts an interface back that is to be guarded in this mode, as one types it.
+#[must_use]
+pub fn command(interface: &str, mode: Mode) -> String {
+    let generic = if mode == Mode::Generic { " --generic" } else { "" };
+    format!("limiter attach {interface}{generic}")
+}
+
 /// What [`attach`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {

@@ -127,8 +127,8 @@ pub enum AttachError {
     },
     /// The driver has no XDP hook.
     #[error(
-        "{interface}: its driver has no native XDP; `--generic` (`attach = \"generic\"`) runs the program in the \
-         network stack instead, at a fraction of the speed"
+        "{interface}: its driver has no native XDP; `--generic` (`limiter attach {interface} --generic`; for the daemon \
+         also `attach = \"generic\"`) runs the program in the network stack instead, at a fraction of the speed"
     )]
     NotNative {
         /// Where.

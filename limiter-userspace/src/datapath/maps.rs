@@ -6,7 +6,8 @@ use aya::util::nr_cpus;
 use aya::{Ebpf, Pod};
 use limiter_common::counters::{Count, RuleCount};
 use limiter_common::layout::{
-    ClassEntry, Classifier, MAX_CLASSES, MAX_RULES, PolicyEntry, RegistryEntry, RuleEntry, map,
+    Bypass, ClassEntry, Classifier, MAX_CLASSES, MAX_RULES, PolicyEntry, RegistryEntry, RuleEntry,
+    map,
 };
 
 use super::error::{MapError, OpenError};
@@ -26,6 +27,7 @@ pub(super) struct Maps {
     rules: Array<MapData, RuleEntry>,
     registry: Array<MapData, RegistryEntry>,
     pub(super) counters: PerCpuArray<MapData, Count>,
+    bypass: Array<MapData, u32>,
     test_clock: Array<MapData, u64>,
     grace: GracePeriod,
 }
@@ -47,6 +49,7 @@ impl Maps {
             counters: take(ebpf, map::COUNTERS)?
                 .try_into()
                 .map_err(|error| MapError::new(map::COUNTERS, error))?,
+            bypass: array(ebpf, map::BYPASS)?,
             test_clock: array(ebpf, map::TEST_CLOCK)?,
             grace: GracePeriod::new().map_err(|cause| OpenError::call("a map of maps", &cause))?,
         })
@@ -98,6 +101,11 @@ impl Maps {
         let first = (generation & 1) * MAX_RULES;
         let rules = (first..first + MAX_RULES).map(|at| get(map::RULES, &self.rules, at));
         rules.filter(|rule| !matches!(rule, Ok(rule) if rule.id() == 0)).collect()
+    }
+
+    /// The operator's word, read from the map that the program reads, wherever its pin has gone.
+    pub(super) fn bypass(&self) -> Result<Bypass, MapError> {
+        get(map::BYPASS, &self.bypass, 0).map(Bypass::from_number)
     }
 
     /// The test clock, if the program was loaded with it.

@@ -27,7 +27,7 @@ use aya::programs::{ProgramError, Xdp};
 use aya_log::EbpfLogger;
 use limiter_common::clock::Tick;
 use limiter_common::hash::Seed;
-use limiter_common::layout::{PROGRAM, PolicyEntry, RegistryEntry, VERSION, map};
+use limiter_common::layout::{Bypass, PROGRAM, PolicyEntry, RegistryEntry, VERSION, map};
 
 pub use error::{AttachError, DetachError, MapError, OpenError};
 pub use object::{Options, is_built, kernel_object};
@@ -158,6 +158,11 @@ impl Datapath {
     /// The active policy's entry; `None` before the first.
     pub fn policy(&self) -> Result<Option<PolicyEntry>, MapError> {
         self.maps.policy()
+    }
+
+    /// The bypass that holds now.
+    pub fn bypass(&self) -> Result<Bypass, MapError> {
+        self.maps.bypass()
     }
 
     /// Policy changes since the maps were made; 0 before the first.

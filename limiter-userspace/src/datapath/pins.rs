@@ -121,6 +121,21 @@ impl Pins {
         }
     }
 
+    /// What is missing of maps and program that ought to be there: nobody finds them any more, and what
+    /// works without the daemon doesn't.
+    #[must_use]
+    pub fn gone(&self) -> Vec<&'static str> {
+        let program = ("program", self.program());
+        let all = map::PINNED.into_iter().map(|name| (name, self.map(name))).chain([program]);
+        all.filter(|(_, path)| !path.exists()).map(|(name, _)| name).collect()
+    }
+
+    /// Whether any map is pinned here.
+    #[must_use]
+    pub fn in_use(&self) -> bool {
+        self.find() != Found::Nothing
+    }
+
     /// An empty directory to make maps in. What a crashed predecessor left there was in no use.
     pub(super) fn begin(&self) -> Result<PathBuf, OpenError> {
         let unfinished = self.unfinished();
@@ -198,6 +213,14 @@ mod tests {
     fn a_pin_directory_with_a_dot_is_refused_before_anything_is_made() {
         let refused = Pins::new("/sys/fs/bpf/my.limiter").prepare();
         assert!(matches!(refused, Err(OpenError::Dots { .. })));
+    }
+
+    #[test]
+    fn pins_that_are_gone_are_named() {
+        let gone = Pins::new("/nowhere").gone();
+        assert_eq!(gone.len(), map::PINNED.len() + 1, "{gone:?}");
+        assert!(gone.contains(&map::BYPASS));
+        assert!(!Pins::new("/nowhere").in_use());
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl Policy {
         let document = DeTable::parse(text).map_err(|error| syntax(&place, &error))?;
         let fields = Fields::new(place, document.get_ref());
         let mut findings = Findings::default();
-        schema(&fields)?;
+        schema(&fields, &mut findings)?;
         fields.check_keys(&KEYS, &mut findings);
         let version = findings.keep(version(&fields));
         let on_fault = on_fault(&fields, &mut findings);
@@ -61,17 +61,23 @@ fn syntax(place: &Place<'_>, error: &Error) -> Problem {
     at.problem(format!("not TOML: {}", error.message()), "see https://toml.io for the syntax")
 }
 
-/// Another schema gives every key another meaning, so nothing else is said about such a file.
-fn schema(fields: &Fields<'_>) -> Result<(), Problem> {
+/// Another schema gives every key another meaning, so nothing else is said about such a file. One without
+/// any is read as ours: whoever forgot it wants to hear of the rest too.
+fn schema(fields: &Fields<'_>, findings: &mut Findings) -> Result<(), Problem> {
     let fix = "write schema = 1 at the top of the file";
-    let node = fields.need("schema", fix)?;
+    let Some(node) = findings.keep(fields.need("schema", fix)) else {
+        return Ok(());
+    };
     match node.integer() {
         Some(1) => Ok(()),
         Some(_) => {
             let reason = format!("{} is not a schema that this version knows", node.shown());
             Err(node.place.problem(reason, "write schema = 1, or use a newer limiter"))
         }
-        None => Err(node.wrong("a number", fix)),
+        None => {
+            findings.add(|| node.wrong("a number", fix));
+            Ok(())
+        }
     }
 }
 

@@ -57,6 +57,13 @@ impl Problems {
     pub fn count(&self) -> usize {
         self.list.len() + self.more
     }
+
+    /// `1 mistake`, `2 mistakes`.
+    #[must_use]
+    pub fn mistakes(&self) -> String {
+        let mistakes = if self.count() == 1 { "mistake" } else { "mistakes" };
+        format!("{} {mistakes}", self.count())
+    }
 }
 
 impl From<Problem> for Problems {

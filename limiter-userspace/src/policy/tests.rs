@@ -201,6 +201,26 @@ fn the_top_of_the_file_is_checked_too() {
 }
 
 #[test]
+fn a_forgotten_schema_hides_no_other_mistake() {
+    for (text, wanted) in [
+        ("foo = 1", ["line 1: schema: is missing", "line 1: foo: unknown key"]),
+        (
+            "shema = 1\nfoo = 1",
+            ["line 1: shema: unknown key; did you mean", "line 2: foo: unknown"],
+        ),
+        (
+            "schema = \"1\"\nfoo = 1",
+            ["line 1: schema: \"1\" is not a number", "line 2: foo: unknown"],
+        ),
+    ] {
+        let told = problems(text);
+        let lines: Vec<&str> = told.lines().collect();
+        assert_eq!(lines.len(), 2, "{told}");
+        assert!(lines.iter().zip(wanted).all(|(line, wanted)| line.starts_with(wanted)), "{told}");
+    }
+}
+
+#[test]
 fn defaults_and_values_arrive() {
     let policy = good(RULE).policy;
     let rule = &policy.rules()[0];

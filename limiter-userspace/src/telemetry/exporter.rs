@@ -92,7 +92,7 @@ async fn readyz(State(commands): State<mpsc::Sender<Command>>) -> Result<&'stati
 
 /// What keeps this host from limiting as it was told to.
 fn unready(status: &Status) -> Vec<String> {
-    let mut reasons = Vec::new();
+    let mut reasons = Vec::from_iter(status.pins_problem.clone());
     if status.policy.version == 0 {
         reasons.push("no policy in force".to_owned());
     }

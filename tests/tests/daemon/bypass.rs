@@ -55,6 +55,25 @@ fn bypass_works_with_the_daemon_dead_and_survives_its_restart() {
 }
 
 #[test]
+fn pins_removed_under_the_daemon_fail_no_answer() {
+    require!(ready());
+    let edge = Edge::new();
+    let _daemon = edge.start(&policy(20, &calm()));
+    bypass(&edge, "shadow");
+    for entry in std::fs::read_dir(edge.home.pins()).unwrap().flatten() {
+        let path = entry.path();
+        let _ =
+            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    }
+    let status = edge.status();
+    assert_eq!(status["bypass"], "shadow", "the map is there, without its pin");
+    assert!(status["pins_problem"].as_str().unwrap().ends_with("; restart limiter"), "{status:#}");
+    assert_eq!(edge.json(&["explain", "192.0.2.1"])["bypass"], "shadow");
+    let metrics = http::metrics(&edge.inside, METRICS);
+    assert_eq!(metrics.value("limiter_bypass", &[("mode", "shadow")]) as u64, 1);
+}
+
+#[test]
 fn a_rule_in_shadow_lets_pass_what_it_counts_and_stays_so() {
     require!(ready());
     let edge = Edge::new();

@@ -35,6 +35,8 @@ fn detached_with_the_daemon_dead_it_stays_so_until_attach() {
     let edge = Edge::new();
     edge.start(&policy(20, &calm())).kill();
     assert_eq!(edge.admitted(ANNA, 30), 20);
+    let alone = edge.refused(&["status"]);
+    assert!(alone.ends_with("limits still hold on edge0 (native); bypass off\n"), "{alone}");
     assert_eq!(edge.json(&["detach", "edge0"])["interface"], "edge0");
     assert_eq!(edge.xdp("edge0"), None);
     assert_eq!(edge.admitted(ANNA, 30), 30);
