@@ -12,15 +12,18 @@
 //!
 //! The loom tests (`tests/loom.rs`) try these with every interleaving of three threads.
 
-use crate::clock::{Tick, WindowLength};
-use crate::key::Level;
-use crate::word::{END_MASK, Fingerprint, Heat, MAX_VALUE, RESERVED, Word};
+mod ask;
+mod place;
+
+pub use ask::{Ask, UNLIMITED, floor, life};
+pub use place::{Place, find};
+
+use crate::word::{Heat, RESERVED, Word};
+use ask::warmer;
+use place::{FREE, KEPT, has_twin, own, rank};
 
 /// How often a claim begins again after another CPU changed the word it was about to change.
 pub const TRIES: u32 = 8;
-
-/// A later clock than ours is believed up to this many ticks (1 s), or one window if that is more.
-const LATEST: u64 = 10;
 
 /// Eight words in one cache line, or what stands for them in a test.
 pub trait Bucket {
@@ -41,41 +44,6 @@ pub trait Bucket {
     }
 }
 
-/// A limit that never refuses: the key's use is counted and shown.
-pub const UNLIMITED: u32 = u32::MAX;
-
-/// What is asked of a pool.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask {
-    /// Which key, within its bucket.
-    pub fingerprint: Fingerprint,
-    /// The time of this packet.
-    pub now: Tick,
-    /// The rule's window.
-    pub window: WindowLength,
-    /// Quanta per window, at most [`MAX_VALUE`], or [`UNLIMITED`].
-    pub limit: u32,
-    /// Quanta that this packet costs.
-    pub cost: u32,
-    /// The longest life of any word under the present policy, in ticks: see [`life`].
-    pub span: u32,
-    /// How warm the word is at least: see [`floor`].
-    pub floor: Heat,
-}
-
-/// How warm a word of a level is from its first claim on. Who forges sources makes words of sources,
-/// each for one packet: these must not push out what holds the flood as a whole. A rule's total is never
-/// displaced, a prefix only once no source is as cold.
-#[inline(always)]
-#[must_use]
-pub const fn floor(level: Level) -> Heat {
-    match level {
-        Level::Total => Heat::Hot,
-        Level::Prefix => Heat::Warm,
-        Level::Source => Heat::Cold,
-    }
-}
-
 /// How a claim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -92,159 +60,6 @@ pub enum Claim {
     Crowded,
     /// Others kept changing the words.
     Contended,
-}
-
-/// The longest that a word of a rule with this window can matter, in ticks: the window, and what a
-/// CPU with a later clock may have put behind it.
-#[must_use]
-pub const fn life(window: WindowLength) -> u32 {
-    let ticks = window.ticks();
-    ticks.wrapping_add(if ticks > 10 { ticks } else { 10 })
-}
-
-impl Ask {
-    /// Whether `word`, one of this key, still counts: it belongs to the window of `now`, or to a
-    /// later one, which another CPU has begun already and which nobody reopens.
-    #[inline(always)]
-    fn counts(&self, word: Word) -> bool {
-        let later = word.end().wrapping_sub(self.window.end_of(self.now).low()) & END_MASK;
-        if later == 0 {
-            return true;
-        }
-        let length = u64::from(self.window.ticks());
-        let latest = if length > LATEST { length } else { LATEST };
-        later <= latest && later.checked_rem(length) == Some(0)
-    }
-
-    /// Whether this cost fits beside what was used.
-    #[inline(always)]
-    fn fits(&self, used: u32) -> bool {
-        self.limit == UNLIMITED || used.saturating_add(self.cost) <= self.limit
-    }
-
-    #[inline(always)]
-    fn heat(&self, used: u32) -> Heat {
-        let heat = if used >= self.limit.div_ceil(2) {
-            Heat::Hot
-        } else if used >= self.limit.div_ceil(8) {
-            Heat::Warm
-        } else {
-            Heat::Cold
-        };
-        warmer(heat, self.floor)
-    }
-
-    /// The word of a key whose window begins with this claim. However much it claims, it is as cold as
-    /// its level allows: one packet must not make a slot hard to move.
-    #[inline(always)]
-    fn first(&self) -> Word {
-        let end = self.window.end_of(self.now);
-        Word::new(self.fingerprint, end, self.floor, self.capped(self.cost))
-    }
-
-    /// Only an unlimited pool can count further than a word.
-    #[inline(always)]
-    fn capped(&self, used: u32) -> u32 {
-        if used > MAX_VALUE { MAX_VALUE } else { used }
-    }
-}
-
-#[inline(always)]
-fn warmer(one: Heat, other: Heat) -> Heat {
-    if one > other { one } else { other }
-}
-
-/// Where a key is, or could go: a slot each. By the time the caller looks, another CPU may have
-/// changed it; so the caller reads it again and checks it again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Its own word, alive or dead.
-    Own(u32),
-    /// A slot that no living key needs.
-    Free(u32),
-    /// The coldest of a full bucket.
-    Cold(u32),
-    /// Nowhere: all are at or near their limits.
-    Full,
-}
-
-impl Place {
-    /// As one number: the slot in bits 0–7, the kind in bits 8–15.
-    #[inline(always)]
-    #[must_use]
-    pub const fn pack(self) -> u32 {
-        match self {
-            Self::Own(slot) => slot,
-            Self::Free(slot) => slot | 1 << 8,
-            Self::Cold(slot) => slot | 2 << 8,
-            Self::Full => 3 << 8,
-        }
-    }
-
-    /// The reverse of [`Place::pack`].
-    #[inline(always)]
-    #[must_use]
-    pub const fn unpack(packed: u32) -> Self {
-        let slot = packed & 0xff;
-        match packed >> 8 {
-            0 => Self::Own(slot),
-            1 => Self::Free(slot),
-            2 => Self::Cold(slot),
-            _ => Self::Full,
-        }
-    }
-}
-
-/// How little a slot's present key needs it: the smaller, the sooner it goes.
-#[inline(always)]
-fn rank(word: Word, ask: &Ask) -> u32 {
-    if !word.occupied(ask.now, ask.span) {
-        FREE
-    } else if word.value() == RESERVED || word.heat() >= Heat::Hot {
-        KEPT
-    } else {
-        1_u32.wrapping_add(word.heat() as u32)
-    }
-}
-
-const FREE: u32 = 0;
-const KEPT: u32 = 3;
-
-/// Reads each slot once, beginning at one that depends on the key, so that ties fall differently for
-/// different keys.
-#[inline(always)]
-pub fn find<B: Bucket + ?Sized>(bucket: &B, ask: &Ask) -> Place {
-    #[expect(clippy::cast_possible_truncation, reason = "only the lowest bits are used")]
-    let start = ask.fingerprint.get() as u32;
-    let (mut best, mut best_slot) = (KEPT, 0);
-    let mut i = 0_u32;
-    while i < B::SLOTS {
-        let slot = start.wrapping_add(i) & B::SLOTS.wrapping_sub(1);
-        let word = bucket.load(slot);
-        if word.belongs_to(ask.fingerprint) {
-            return Place::Own(slot);
-        }
-        let rank = rank(word, ask);
-        if rank < best {
-            (best, best_slot) = (rank, slot);
-        }
-        i = i.wrapping_add(1);
-    }
-    match best {
-        FREE => Place::Free(best_slot),
-        KEPT => Place::Full,
-        _ => Place::Cold(best_slot),
-    }
-}
-
-/// The key's own word, if there is one.
-#[inline(always)]
-fn own<B: Bucket>(bucket: &B, ask: &Ask) -> Option<(u32, Word)> {
-    let Place::Own(slot) = bucket.find(ask) else {
-        return None;
-    };
-    let word = bucket.load(slot);
-    if word.belongs_to(ask.fingerprint) { Some((slot, word)) } else { None }
 }
 
 /// Whether a claim would be granted now. A refusal marks the key as spent, so that nobody displaces
@@ -357,19 +172,6 @@ fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Cla
     } else {
         None
     }
-}
-
-/// Whether the key lies in any other slot.
-#[inline(always)]
-fn has_twin<B: Bucket>(bucket: &B, fingerprint: Fingerprint, own: u32) -> bool {
-    let mut slot = 0;
-    while slot < B::SLOTS {
-        if slot != own && bucket.load(slot).belongs_to(fingerprint) {
-            return true;
-        }
-        slot = slot.wrapping_add(1);
-    }
-    false
 }
 
 /// Gives back what [`claim`] debited, if the window of `ask.now` is still the word's. Once it is over,

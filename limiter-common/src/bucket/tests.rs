@@ -4,6 +4,9 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::clock::{Tick, WindowLength};
+use crate::key::Level;
+use crate::word::{Fingerprint, MAX_VALUE};
 
 /// Eight words and one thread.
 #[derive(Default)]

@@ -1,0 +1,104 @@
+//! What is asked of a pool, and what the asker knows of it: whether a word still counts, whether the cost
+//! fits, how warm the word becomes. Touches no bucket.
+
+use crate::clock::{Tick, WindowLength};
+use crate::key::Level;
+use crate::word::{END_MASK, Fingerprint, Heat, MAX_VALUE, Word};
+
+/// A later clock than ours is believed up to this many ticks (1 s), or one window if that is more.
+const LATEST: u64 = 10;
+
+/// A limit that never refuses: the key's use is counted and shown.
+pub const UNLIMITED: u32 = u32::MAX;
+
+/// What is asked of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Which key, within its bucket.
+    pub fingerprint: Fingerprint,
+    /// The time of this packet.
+    pub now: Tick,
+    /// The rule's window.
+    pub window: WindowLength,
+    /// Quanta per window, at most [`MAX_VALUE`], or [`UNLIMITED`].
+    pub limit: u32,
+    /// Quanta that this packet costs.
+    pub cost: u32,
+    /// The longest life of any word under the present policy, in ticks: see [`life`].
+    pub span: u32,
+    /// How warm the word is at least: see [`floor`].
+    pub floor: Heat,
+}
+
+/// How warm a word of a level is from its first claim on. Who forges sources makes words of sources,
+/// each for one packet: these must not push out what holds the flood as a whole. A rule's total is never
+/// displaced, a prefix only once no source is as cold.
+#[inline(always)]
+#[must_use]
+pub const fn floor(level: Level) -> Heat {
+    match level {
+        Level::Total => Heat::Hot,
+        Level::Prefix => Heat::Warm,
+        Level::Source => Heat::Cold,
+    }
+}
+
+/// The longest that a word of a rule with this window can matter, in ticks: the window, and what a
+/// CPU with a later clock may have put behind it.
+#[must_use]
+pub const fn life(window: WindowLength) -> u32 {
+    let ticks = window.ticks();
+    ticks.wrapping_add(if ticks > 10 { ticks } else { 10 })
+}
+
+impl Ask {
+    /// Whether `word`, one of this key, still counts: it belongs to the window of `now`, or to a
+    /// later one, which another CPU has begun already and which nobody reopens.
+    #[inline(always)]
+    pub(super) fn counts(&self, word: Word) -> bool {
+        let later = word.end().wrapping_sub(self.window.end_of(self.now).low()) & END_MASK;
+        if later == 0 {
+            return true;
+        }
+        let length = u64::from(self.window.ticks());
+        let latest = if length > LATEST { length } else { LATEST };
+        later <= latest && later.checked_rem(length) == Some(0)
+    }
+
+    /// Whether this cost fits beside what was used.
+    #[inline(always)]
+    pub(super) fn fits(&self, used: u32) -> bool {
+        self.limit == UNLIMITED || used.saturating_add(self.cost) <= self.limit
+    }
+
+    #[inline(always)]
+    pub(super) fn heat(&self, used: u32) -> Heat {
+        let heat = if used >= self.limit.div_ceil(2) {
+            Heat::Hot
+        } else if used >= self.limit.div_ceil(8) {
+            Heat::Warm
+        } else {
+            Heat::Cold
+        };
+        warmer(heat, self.floor)
+    }
+
+    /// The word of a key whose window begins with this claim. However much it claims, it is as cold as
+    /// its level allows: one packet must not make a slot hard to move.
+    #[inline(always)]
+    pub(super) fn first(&self) -> Word {
+        let end = self.window.end_of(self.now);
+        Word::new(self.fingerprint, end, self.floor, self.capped(self.cost))
+    }
+
+    /// Only an unlimited pool can count further than a word.
+    #[inline(always)]
+    pub(super) fn capped(&self, used: u32) -> u32 {
+        if used > MAX_VALUE { MAX_VALUE } else { used }
+    }
+}
+
+#[inline(always)]
+pub(super) fn warmer(one: Heat, other: Heat) -> Heat {
+    if one > other { one } else { other }
+}
