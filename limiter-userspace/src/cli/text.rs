@@ -1,17 +1,6 @@
 //! Numbers, times and tables for people. Pure: values in, text out.
 
-/// `1,234,567`.
-pub(super) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub(super) use crate::policy::words::grouped as number;
 
 /// `1,234` packets; bytes shorter and rounded down, `20.1 MB`.
 pub(super) fn amount(value: u64, unit: &str) -> String {

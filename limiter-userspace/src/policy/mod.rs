@@ -11,7 +11,7 @@ mod parse;
 mod problem;
 pub mod report;
 mod rule;
-mod words;
+pub(crate) mod words;
 
 pub use display::{AppliesTo, Length};
 pub use model::{Limit, Match, Mode, Packets, Policy, Rule, RuleName, Unit};

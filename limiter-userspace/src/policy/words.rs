@@ -38,7 +38,7 @@ pub(super) fn bare(text: &str) -> String {
 }
 
 /// `1234567` as `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
