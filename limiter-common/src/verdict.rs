@@ -1,8 +1,6 @@
 //! What happens to a packet, and why. A reason is a counter, a metric's label and a test's name at
 //! once, so each has one word here and nowhere else.
 
-use crate::key::Level;
-
 /// How a frame left the program. Each frame has exactly one exit, so that their counts add up to
 /// the frames received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,83 +100,14 @@ impl Exit {
     }
 }
 
-/// Who refused: a rule's counter row, and the level that had no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// The rule's counter row, below [`crate::layout::RULE_ROWS`].
-    pub row: u32,
-    /// The level that refused.
-    pub level: Level,
-}
-
-/// What the limiting stage answers. It crosses a function border in the kernel as one number, see
-/// [`Judgement::pack`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
-    /// No rule applies.
-    Unmatched,
-    /// All had room.
-    Admitted,
-    /// One had none; no pool was debited.
-    Refused(Refusal),
-    /// The words could not be changed in 8 tries; no pool was debited.
-    Contended,
-    /// A policy table was missing.
-    NoPolicy,
-}
-
-impl Judgement {
-    /// As one number: the exit in bits 0–7, the level in 8–15, the row in 16–31.
-    #[must_use]
-    pub const fn pack(self) -> u32 {
-        match self {
-            Self::Unmatched => Exit::Unmatched as u32,
-            Self::Admitted => Exit::Admitted as u32,
-            Self::Contended => Exit::Contended as u32,
-            Self::NoPolicy => Exit::NoPolicy as u32,
-            Self::Refused(Refusal { row, level }) => {
-                Exit::Refused as u32 | (level as u32) << 8 | (row & 0xffff) << 16
-            }
-        }
-    }
-
-    /// The reverse of [`Judgement::pack`]; unknown numbers are [`Judgement::NoPolicy`].
-    #[must_use]
-    pub const fn unpack(packed: u32) -> Self {
-        const UNMATCHED: u32 = Exit::Unmatched as u32;
-        const ADMITTED: u32 = Exit::Admitted as u32;
-        const REFUSED: u32 = Exit::Refused as u32;
-        const CONTENDED: u32 = Exit::Contended as u32;
-        match packed & 0xff {
-            UNMATCHED => Self::Unmatched,
-            ADMITTED => Self::Admitted,
-            REFUSED => {
-                Self::Refused(Refusal { row: packed >> 16, level: Level::from_index(packed >> 8) })
-            }
-            CONTENDED => Self::Contended,
-            _ => Self::NoPolicy,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn exits_and_judgements_come_back_from_their_numbers() {
+    fn exits_come_back_from_their_numbers() {
         for exit in Exit::ALL {
             assert_eq!(Exit::from_number(exit as u32), exit);
-        }
-        let refused = Judgement::Refused(Refusal { row: 63, level: Level::Source });
-        for judgement in [
-            refused,
-            Judgement::Unmatched,
-            Judgement::Admitted,
-            Judgement::Contended,
-            Judgement::NoPolicy,
-        ] {
-            assert_eq!(Judgement::unpack(judgement.pack()), judgement);
         }
     }
 }

@@ -4,24 +4,24 @@ use limiter_common::border::{Subject, Taken, Why};
 use limiter_common::counters::RuleCount;
 use limiter_common::key::Level;
 use limiter_common::layout::{Bypass, MAX_RULES};
-use limiter_common::verdict::{Judgement, Refusal};
+use limiter_common::verdict::Exit;
 
 use crate::take::take;
 use crate::{maps, stats};
 
-/// Judges a packet by its class; the answer is a packed [`Judgement`]. The verifier checks this
+/// Judges a packet by its class; the answer is an [`Exit`]. The verifier checks this
 /// function apart from the parser, whose many paths would multiply with the loops here.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub extern "C" fn limit(bits: u64, subject: u64, tick: u64, length: u32) -> u32 {
-    judge(bits, Subject(subject), tick, length).pack()
+    judge(bits, Subject(subject), tick, length) as u32
 }
 
 #[inline(always)]
-fn judge(bits: u64, subject: Subject, tick: u64, length: u32) -> Judgement {
+fn judge(bits: u64, subject: Subject, tick: u64, length: u32) -> Exit {
     let generation = subject.generation();
     let Some(rules) = maps::class(generation, subject.class()) else {
-        return Judgement::NoPolicy;
+        return Exit::NoPolicy;
     };
     let (enforce, shadow) = (rules.enforce, rules.shadow);
     let taken = Taken(take(bits, subject.with_rules(enforce).0, tick, length));
@@ -45,24 +45,23 @@ fn judge(bits: u64, subject: Subject, tick: u64, length: u32) -> Judgement {
         }
         place += 1;
     }
-    Judgement::Admitted
+    Exit::Admitted
 }
 
 /// Counts a refusal where it was decided.
 #[inline(always)]
-fn refused(generation: u32, taken: Taken, why: Why, length: u32) -> Judgement {
+fn refused(generation: u32, taken: Taken, why: Why, length: u32) -> Exit {
     let Some(rule) = maps::rule(generation, taken.place()) else {
-        return Judgement::NoPolicy;
+        return Exit::NoPolicy;
     };
-    let (row, level) = (rule.row(), taken.level());
     match why {
         Why::NoRoom => {
-            stats::rule(row, refusal(level), length);
-            Judgement::Refused(Refusal { row, level })
+            stats::rule(rule.row(), refusal(taken.level()), length);
+            Exit::Refused
         }
         Why::Changing => {
-            stats::rule(row, RuleCount::Contended, length);
-            Judgement::Contended
+            stats::rule(rule.row(), RuleCount::Contended, length);
+            Exit::Contended
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use aya_ebpf::{macros::xdp, programs::XdpContext};
 use limiter_common::layout::Bypass;
-use limiter_common::verdict::{Exit, Judgement};
+use limiter_common::verdict::Exit;
 
 use crate::facts::{self, Facts};
 use crate::limit::limit;
@@ -28,13 +28,7 @@ fn decide(context: &XdpContext, length: u32) -> Exit {
     if exit != facts::TO_JUDGE {
         return Exit::from_number(exit);
     }
-    let exit = match Judgement::unpack(limit(facts.source, facts.subject, clock::now(), length)) {
-        Judgement::Unmatched => Exit::Unmatched,
-        Judgement::Admitted => Exit::Admitted,
-        Judgement::Refused(_) => Exit::Refused,
-        Judgement::Contended => Exit::Contended,
-        Judgement::NoPolicy => Exit::NoPolicy,
-    };
+    let exit = Exit::from_number(limit(facts.source, facts.subject, clock::now(), length));
     if !exit.passes() {
         trace::refused(context, facts.source, length);
     }
