@@ -39,12 +39,28 @@ impl KeyHash {
         low & mask
     }
 
+    /// All bits, for one rule: tells its pool for this key from all others.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_rule(self, rule: u32) -> u64 {
+        self.0 ^ (rule as u64).wrapping_mul(GROUP_STEP << 31 | RULE_STEP)
+    }
+
     /// The mark of a rule's word for this key.
     #[inline(always)]
     #[must_use]
     pub const fn fingerprint(self, rule: u32) -> Fingerprint {
         Fingerprint::new((self.0 >> 42) ^ (rule as u64).wrapping_mul(RULE_STEP))
     }
+}
+
+/// The place of a source's ticket for a set of rules: the upper bits count. Multiplying by a secret odd
+/// number is enough here: a collision costs time and changes no verdict.
+#[inline(always)]
+#[must_use]
+pub const fn ticket_place(Seed([k0, k1]): Seed, source: u64, set: u16) -> u64 {
+    let mixed = (source ^ k0 ^ (set as u64).wrapping_mul(GROUP_STEP << 20)).wrapping_mul(k1 | 1);
+    (mixed ^ mixed >> 32).wrapping_mul(k1 | 1)
 }
 
 /// SipHash-1-3 of the 16 bytes `a`, `b` (little-endian).
