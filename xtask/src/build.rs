@@ -31,13 +31,18 @@ pub(crate) fn run(args: Args) -> Result<()> {
 
 /// Builds the kernel program into `target/limiter.o`.
 pub(crate) fn kernel_program() -> Result<()> {
+    kernel_object("limiter-ebpf", "limiter.o")
+}
+
+/// Builds a crate of kernel programs into this file of `target`.
+pub(crate) fn kernel_object(package: &str, file: &str) -> Result<()> {
     setup::ensure(Need::Build)?;
-    let built =
-        built_program(kernel_cargo("build")?.args(["--features", "kernel", "--profile", "kernel"]))
-            .context("the kernel program does not compile")?;
+    let mut cargo = kernel_cargo("build", package)?;
+    let built = built_program(cargo.args(["--features", "kernel", "--profile", "kernel"]))
+        .with_context(|| format!("the kernel program of {package} does not compile"))?;
     let object = fs::read(&built).with_context(|| format!("no object at {}", built.display()))?;
     let object = mend_names(object);
-    let embedded = target("limiter.o");
+    let embedded = target(file);
     // An untouched file spares everything that embeds it a rebuild.
     if fs::read(&embedded).is_ok_and(|old| old == object) {
         return Ok(());
@@ -74,9 +79,9 @@ pub(crate) fn daemon() -> Result<PathBuf> {
 
 /// A cargo that works on the kernel crate with whatever compiler knows BPF. It has a target folder of
 /// its own: two compilers in one folder throw away each other's work.
-pub(crate) fn kernel_cargo(command: &str) -> Result<Command> {
+pub(crate) fn kernel_cargo(command: &str, package: &str) -> Result<Command> {
     let mut cargo = cargo_apart(command, "kernel", "");
-    cargo.args(["--package", "limiter-ebpf", "--target", TARGET]);
+    cargo.args(["--package", package, "--target", TARGET]);
     let sysroot = match toolchain() {
         Toolchain::Nightly => {
             cargo.env("RUSTUP_TOOLCHAIN", "nightly").args(["-Z", "build-std=core"]);

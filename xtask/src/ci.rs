@@ -22,7 +22,10 @@ pub(crate) fn run(_: Args) -> Result<()> {
     step("clippy", || {
         run_program(deny_warnings(cargo("clippy").args(HOST_CRATES).arg("--all-targets")))
     })?;
-    step("clippy, kernel crate", || run_program(deny_warnings(&mut kernel_clippy()?)))?;
+    step("clippy, kernel crates", || {
+        let crates = ["limiter-ebpf", "limiter-bench-ebpf"];
+        crates.iter().try_for_each(|it| run_program(deny_warnings(&mut kernel_clippy(it)?)))
+    })?;
     step("deny", || {
         run_program(cargo("deny").args([
             "check",
@@ -42,8 +45,9 @@ pub(crate) fn run(_: Args) -> Result<()> {
     Ok(())
 }
 
-/// All but the kernel crate, which only compiles for BPF.
-const HOST_CRATES: [&str; 3] = ["--workspace", "--exclude", "limiter-ebpf"];
+/// All but the crates of kernel programs, which only compile for BPF.
+const HOST_CRATES: [&str; 5] =
+    ["--workspace", "--exclude", "limiter-ebpf", "--exclude", "limiter-bench-ebpf"];
 
 fn step(name: &str, run: impl FnOnce() -> Result<()>) -> Result<()> {
     say(format!("── {name} ──"));
@@ -59,8 +63,8 @@ fn deny_warnings(clippy: &mut Command) -> &mut Command {
     clippy.args(["--", "--deny", "warnings"])
 }
 
-fn kernel_clippy() -> Result<Command> {
-    let mut clippy = kernel_cargo("clippy")?;
+fn kernel_clippy(package: &str) -> Result<Command> {
+    let mut clippy = kernel_cargo("clippy", package)?;
     if toolchain() == Toolchain::Debian {
         // Clippy and compiler must be of one build: rustup's can't check for Debian's.
         let mut debian = Command::new(DEBIAN_CLIPPY);

@@ -1,6 +1,7 @@
 //! `cargo xtask COMMAND`: picks the command and reports how it ended. One file per command; what a
 //! command does is written there and nowhere else.
 
+mod bench;
 mod build;
 mod ci;
 mod demo;
@@ -30,6 +31,7 @@ enum Command {
     Matrix(matrix::Args),
     Ci(ci::Args),
     Demo(demo::Args),
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Matrix(args) => matrix::run(args),
         Command::Ci(args) => ci::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Bench(args) => bench::run(args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

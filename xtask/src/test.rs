@@ -25,8 +25,9 @@ pub(crate) struct Args {
 
 /// Where the tests of the kernel program, network namespaces and the daemon live.
 const KERNEL_TESTS: &str = "limiter-tests";
-/// All but the kernel crate, which only compiles for BPF.
-const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "limiter-ebpf"];
+/// All but the crates of kernel programs, which only compile for BPF.
+const WORKSPACE: [&str; 5] =
+    ["--workspace", "--exclude", "limiter-ebpf", "--exclude", "limiter-bench-ebpf"];
 
 /// One part of the run and how it ended.
 struct Part {
