@@ -20,7 +20,7 @@ pub use place::{Place, find};
 
 use crate::word::{Heat, RESERVED, Word};
 use ask::warmer;
-use place::{FREE, KEPT, has_twin, own, rank};
+use place::{FREE, KEPT, has_twin, rank};
 
 /// How often a claim begins again after another CPU changed the word it was about to change.
 pub const TRIES: u32 = 8;
@@ -189,18 +189,16 @@ fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Cla
     }
 }
 
-/// Gives back what [`claim`] debited, if the window of `ask.now` is still the word's. Once it is over,
-/// there is nothing to give back to.
+/// Gives back what [`claim`] debited in this slot, if the window of `ask.now` is still the word's. Once it
+/// is over, there is nothing to give back to.
 #[inline(always)]
-pub fn refund<B: Bucket>(bucket: &B, ask: &Ask) {
-    let end = ask.window.end_of(ask.now).low();
+pub fn refund<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) {
+    let end = ask.end.low();
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);
-        let Some((slot, word)) = own(bucket, ask) else {
-            return;
-        };
-        if word.end() != end || word.value() == RESERVED {
+        let word = bucket.load(slot);
+        if !word.belongs_to(ask.fingerprint) || word.end() != end || word.value() == RESERVED {
             return;
         }
         let rest = word.value().saturating_sub(ask.cost);

@@ -28,15 +28,15 @@ pub const SLOTS: u32 = 8;
 /// 262,144 keys at a quarter full.
 pub const DEFAULT_BUCKETS: u32 = 1 << 17;
 
-/// Tickets in one entry of map `TICKETS`: a page. (One entry each would be one more line to fetch, the one
-/// with the pointer to it.)
+/// Tickets in one entry of map `TICKETS`: a page. (With an entry for each, a packet would fetch one line
+/// more, that with the pointer to it.)
 pub const TICKETS_PER_PAGE: u32 = 128;
-/// Tickets of each CPU if nothing else is configured: 2 MiB.
+/// Each CPU's tickets for sources if nothing else is configured: 2 MiB.
 pub const DEFAULT_TICKETS: u32 = 1 << 16;
-/// Entries of map `HELD` in one page.
-pub const HELD_PER_PAGE: u32 = 128;
-/// What each CPU can hold of prefixes' and totals' pools: 128 KiB.
-pub const HELD: u32 = 1 << 12;
+/// Each CPU's tickets for prefixes: 128 KiB. Those for totals have a place for each set of rules.
+pub const PREFIX_TICKETS: u32 = 1 << 12;
+/// Pages before those of sources: totals, then prefixes.
+pub const COARSE_PAGES: u32 = (MAX_SETS + PREFIX_TICKETS) / TICKETS_PER_PAGE;
 
 /// No limit at this level: it isn't evaluated.
 pub const ABSENT: u32 = u32::MAX - 1;
@@ -156,7 +156,7 @@ pub struct RuleSet {
     enforced: u8,
     shadow: u8,
     bytes: u8,
-    reserved: u8,
+    levels: u8,
     /// Places in the policy, in its order: those enforced, then those in shadow.
     places: [u8; MAX_RULES as usize],
     /// Their counter rows.
@@ -171,7 +171,7 @@ impl RuleSet {
         enforced: 0,
         shadow: 0,
         bytes: 0,
-        reserved: 0,
+        levels: 0,
         places: [0; MAX_RULES as usize],
         rows: [0; MAX_RULES as usize],
     };
@@ -208,6 +208,11 @@ impl RuleSet {
         self.window = gcd(self.window, window.ticks());
         let life = (crate::bucket::life(window) as u64).saturating_mul(NANOS_PER_TICK);
         self.life = self.life.max(life);
+        for level in Level::ALL {
+            if rule.limit(level).is_some() {
+                self.levels |= 1 << level as u8;
+            }
+        }
         if let Unit::Bytes(quantum) = rule.unit() {
             #[expect(clippy::cast_possible_truncation, reason = "at most 6")]
             let finest = (quantum.shift() as u8).saturating_add(1);
@@ -254,6 +259,13 @@ impl RuleSet {
     pub fn shadow_bits(&self) -> u32 {
         let end = self.enforced().saturating_add(self.shadow());
         (self.enforced()..end).fold(0, |bits, i| bits | 1 << self.place(i))
+    }
+
+    /// Whether some enforced rule limits the level.
+    #[inline(always)]
+    #[must_use]
+    pub const fn limits(&self, level: Level) -> bool {
+        self.levels >> level as u8 & 1 != 0
     }
 
     /// A window in which no rule's window ends but at its end: the greatest common divisor of all.

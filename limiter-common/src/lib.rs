@@ -12,7 +12,6 @@ pub mod clock;
 pub mod counters;
 pub mod frame;
 pub mod hash;
-pub mod held;
 pub mod key;
 pub mod layout;
 pub mod packet;

@@ -8,78 +8,75 @@ use crate::key::Level;
 use crate::layout::{MAX_RULES, RuleSet};
 use crate::want::Want;
 
-/// All pools of a packet at one level: one for each rule that judges it.
-pub trait LevelPools {
-    /// What there is room for: [`room_each`].
-    fn room(&self, want: Want) -> Space;
+/// All pools of a packet, one for each rule and level.
+pub trait Pools {
+    /// What a level has room for; nothing is debited.
+    fn look(&self, level: Level, want: Want) -> Space;
 
-    /// Debits each rule's pool by the least that is wanted, up to the first that refuses: [`draw_each`].
-    fn draw(&self, want: Want) -> Drawn;
+    /// Debits all pools of a level by the least that is wanted, or none. What prefixes and totals give goes
+    /// onto this CPU's ticket for them.
+    fn draw(&self, level: Level, want: Want) -> Drawn;
 
-    /// Undoes [`LevelPools::draw`].
-    fn give_back(&self, want: Want, drawn: Drawn);
+    /// Takes that off this CPU's tickets for prefix and total again.
+    fn spend(&self, want: Want);
 }
 
 /// Debits every pool of the three levels, or none: for a chunk if all have plenty, else for one packet.
+///
+/// What was drawn for prefix and total before a lost race made the source refuse stays on this CPU's
+/// tickets, for its next packet. Sources come last, so nothing has to be given back after them.
 #[inline(always)]
-pub fn take<P: LevelPools>(total: &P, prefix: &P, source: &P, want: Want) -> Taken {
-    let (room, refused) = room(total, prefix, source, want);
+pub fn take(pools: &impl Pools, want: Want) -> Taken {
+    let (room, refused) = look(pools, want);
     if room == Room::None {
         return refused;
     }
     if room == Room::More && want.more() != want.least() {
-        let taken = draw(total, prefix, source, want.chunk());
+        let taken = draw(pools, want.chunk());
         // Others were faster: there may still be enough for one.
         if taken.why() != Some(Why::NoRoom) {
             return if taken == Taken::ONE { Taken::CHUNK } else { taken };
         }
     }
-    draw(total, prefix, source, want.one())
+    draw(pools, want.one())
 }
 
 /// The least room of all, and the refusal if there is none.
 #[inline(always)]
-fn room<P: LevelPools>(total: &P, prefix: &P, source: &P, want: Want) -> (Room, Taken) {
-    let refused = |level, space: Space| Taken::refused(Why::NoRoom, level, space.place());
-    let totals = total.room(want);
-    if totals.room() == Room::None {
-        return (Room::None, refused(Level::Total, totals));
+fn look(pools: &impl Pools, want: Want) -> (Room, Taken) {
+    let refused = |level, space: Space| (Room::None, Taken::refused(Why::NoRoom, level, space.place()));
+    let total = pools.look(Level::Total, want);
+    if total.room() == Room::None {
+        return refused(Level::Total, total);
     }
-    let prefixes = prefix.room(want);
-    if prefixes.room() == Room::None {
-        return (Room::None, refused(Level::Prefix, prefixes));
+    let prefix = pools.look(Level::Prefix, want);
+    if prefix.room() == Room::None {
+        return refused(Level::Prefix, prefix);
     }
-    let sources = source.room(want);
-    if sources.room() == Room::None {
-        return (Room::None, refused(Level::Source, sources));
+    let source = pools.look(Level::Source, want);
+    if source.room() == Room::None {
+        return refused(Level::Source, source);
     }
-    let all = totals.room() == Room::More
-        && prefixes.room() == Room::More
-        && sources.room() == Room::More;
-    (if all { Room::More } else { Room::Cost }, Taken::ONE)
+    let all = [total, prefix, source].map(|space| space.room() == Room::More);
+    (if all == [true; 3] { Room::More } else { Room::Cost }, Taken::ONE)
 }
 
 /// Only a lost race makes a pool refuse here.
 #[inline(always)]
-fn draw<P: LevelPools>(total: &P, prefix: &P, source: &P, want: Want) -> Taken {
-    let totals = total.draw(want);
-    if !totals.complete() {
-        total.give_back(want, totals);
-        return totals.at(Level::Total);
+fn draw(pools: &impl Pools, want: Want) -> Taken {
+    let total = pools.draw(Level::Total, want);
+    if !total.complete() {
+        return total.at(Level::Total);
     }
-    let prefixes = prefix.draw(want);
-    if !prefixes.complete() {
-        prefix.give_back(want, prefixes);
-        total.give_back(want, totals);
-        return prefixes.at(Level::Prefix);
+    let prefix = pools.draw(Level::Prefix, want);
+    if !prefix.complete() {
+        return prefix.at(Level::Prefix);
     }
-    let sources = source.draw(want);
-    if !sources.complete() {
-        source.give_back(want, sources);
-        prefix.give_back(want, prefixes);
-        total.give_back(want, totals);
-        return sources.at(Level::Source);
+    let source = pools.draw(Level::Source, want);
+    if !source.complete() {
+        return source.at(Level::Source);
     }
+    pools.spend(want);
     Taken::ONE
 }
 

@@ -2,6 +2,7 @@
 //! will follow on the same CPU.
 
 use crate::layout::RuleEntry;
+use crate::quantum::Quantum;
 
 /// Packets that a chunk is for, at most.
 pub const MAX_CHUNK: u32 = 64;
@@ -60,6 +61,13 @@ impl Want {
     #[must_use]
     pub const fn more(self) -> (u32, u32) {
         (low(self.0 >> 56), low(self.0 >> 24) & MAX_BYTES)
+    }
+
+    /// Bytes rounded up to the quantum that a rule charges in.
+    #[inline(always)]
+    #[must_use]
+    pub const fn round(bytes: u32, shift: u32) -> u32 {
+        Quantum::ceil(shift, bytes) << (shift & 31)
     }
 
     /// What a rule charges for the packet, and for the chunk, in its quanta.

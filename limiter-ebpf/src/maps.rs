@@ -6,8 +6,7 @@
 //! | POLICY, CLASSIFIER, SETS, RULES | generation, place | daemon, idle half only | program | refused by the compiler |
 //! | TABLE | bucket | program | program, daemon | the coldest key of a bucket goes; else `crowded` |
 //! | ADDRESSES | bucket | program, at insertion | daemon | as TABLE |
-//! | TICKETS | hash of source and set, per CPU | program | program | who comes last has it |
-//! | HELD | hash of rule and key, per CPU | program | program | who comes last has it |
+//! | TICKETS | hash of key and set, per CPU | program | program | who comes last has it |
 //! | COUNTERS | row, per CPU | program | daemon | – |
 //! | REGISTRY | counter row | daemon | daemon | the row retired longest is used again |
 //! | BYPASS | – | command line | program | – |
@@ -20,10 +19,11 @@ use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
 use limiter_common::counters::{Count, ROWS};
 use limiter_common::border::Subject;
-use limiter_common::held::Held;
+use limiter_common::clock::Tick;
+use limiter_common::key::Level;
 use limiter_common::layout::{
-    AddressEntry, Bypass, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS, HELD,
-    HELD_PER_PAGE, MAX_RULES, MAX_SETS, Meta, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry,
+    AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,
+    MAX_RULES, MAX_SETS, Meta, PREFIX_TICKETS, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry,
     RuleSet, SLOTS, TICKETS_PER_PAGE,
 };
 use limiter_common::take::Memory;
@@ -46,15 +46,20 @@ pub struct BucketAddresses([AddressEntry; SLOTS as usize]);
 pub struct Page<T, const N: usize>([T; N]);
 
 /// The packet that this CPU is at, for the functions that ask its pools: which rules, when, its key and
-/// hash at each level, where in its bucket each key was seen, which rules were debited. (As arguments and
+/// hash at each level, what each level has room for, where in its bucket each key was seen, which rules
+/// were debited. (As arguments and
 /// on the stack, Linux 6.1 would follow each value, and there is no stack for all of it.)
 #[repr(C)]
 pub struct Notes {
     pub subject: Note<u64>,
+    pub now: Note<u64>,
     pub tick: Note<u64>,
     pub source: Note<u64>,
-    pub debited: Note<u64>,
+    debited: Note<u64>,
     hash: [Note<u64>; 4],
+    pub length: Note<u32>,
+    reserved: Note<u32>,
+    rooms: [Note<u32>; 4],
     places: [Note<u32>; 128],
 }
 
@@ -80,6 +85,21 @@ impl<T: Copy> Note<T> {
 }
 
 impl Notes {
+    #[inline(always)]
+    pub fn set(&self, source: u64, subject: u64, now: u64, length: u32) {
+        self.source.set(source);
+        self.subject.set(subject);
+        self.now.set(now);
+        self.tick.set(Tick::from_unix_nanos(now).0);
+        self.length.set(length);
+    }
+
+    /// What a level was seen to have room for.
+    #[inline(always)]
+    pub fn room(&self, level: usize) -> &Note<u32> {
+        &self.rooms[level & 3]
+    }
+
     /// The hash of the packet's key at a level.
     #[inline(always)]
     pub fn hash(&self, level: usize) -> &Note<u64> {
@@ -121,10 +141,7 @@ static TABLE: Array<BucketWords> = Array::with_max_entries(DEFAULT_BUCKETS, MMAP
 static ADDRESSES: Array<BucketAddresses> = Array::with_max_entries(DEFAULT_BUCKETS, MMAPABLE);
 #[map]
 static TICKETS: PerCpuArray<Page<Ticket, { TICKETS_PER_PAGE as usize }>> =
-    PerCpuArray::with_max_entries(DEFAULT_TICKETS / TICKETS_PER_PAGE, 0);
-#[map(name = "HELD")]
-static HELD_PAGES: PerCpuArray<Page<Held, { HELD_PER_PAGE as usize }>> =
-    PerCpuArray::with_max_entries(HELD / HELD_PER_PAGE, 0);
+    PerCpuArray::with_max_entries(COARSE_PAGES + DEFAULT_TICKETS / TICKETS_PER_PAGE, 0);
 #[map]
 static COUNTERS: PerCpuArray<Count> = PerCpuArray::with_max_entries(ROWS, 0);
 #[map]
@@ -216,22 +233,17 @@ pub fn counter(row: u32) -> Option<*mut Count> {
     COUNTERS.get_ptr_mut(row)
 }
 
-/// This CPU's ticket at a place given by the upper bits of a hash.
+/// This CPU's ticket of a level, at a place: any number; at the total level a set's.
 #[inline(always)]
-pub fn ticket(hash: u64) -> Option<*mut Ticket> {
-    let at = (hash >> 32) as u32 & constant(&TICKET_MASK);
+pub fn ticket(level: Level, place: u32) -> Option<*mut Ticket> {
+    let at = match level {
+        Level::Total => place & (MAX_SETS - 1),
+        Level::Prefix => MAX_SETS + (place & (PREFIX_TICKETS - 1)),
+        Level::Source => COARSE_PAGES * TICKETS_PER_PAGE + (place & constant(&TICKET_MASK)),
+    };
     let page = TICKETS.get_ptr_mut(at / TICKETS_PER_PAGE)?;
     // SAFETY: the map's value is a page of so many tickets.
     Some(unsafe { page.cast::<Ticket>().add((at % TICKETS_PER_PAGE) as usize) })
-}
-
-/// What this CPU holds of the pool with this name, or of another one.
-#[inline(always)]
-pub fn held(name: u64) -> Option<*mut Held> {
-    let at = (name >> 32) as u32 & (HELD - 1);
-    let page = HELD_PAGES.get_ptr_mut(at / HELD_PER_PAGE)?;
-    // SAFETY: the map's value is a page of so many entries.
-    Some(unsafe { page.cast::<Held>().add((at % HELD_PER_PAGE) as usize) })
 }
 
 #[inline(always)]

@@ -1,4 +1,4 @@
-//! One pool of one rule: what this CPU holds of it, its bucket in the table, and the claim's steps on it.
+//! One pool of one rule: its bucket in the table, and the claim's steps on it.
 //! Each step is a function of its own for the verifier, which then checks it once instead of once per rule
 //! and level.
 
@@ -9,7 +9,6 @@ use limiter_common::bucket::{self, Ask, Bucket, Claim, Place, Room};
 use limiter_common::clock::Tick;
 use limiter_common::counters::RuleCount;
 use limiter_common::hash::KeyHash;
-use limiter_common::held::{self, Held};
 use limiter_common::key::{Level, Source};
 use limiter_common::layout::{AddressEntry, RuleEntry};
 use limiter_common::take::Step;
@@ -115,55 +114,13 @@ impl Pool {
             fingerprint: self.hash.fingerprint(self.rule.id()),
             now: self.now,
             window: self.rule.window(),
+            end: self.rule.window().end_of(self.now),
             limit: self.rule.limit(self.level())?,
             cost,
             more,
             share: maps::share(),
             span: maps::policy(self.name >> 7)?.span,
             floor: bucket::floor(self.level()),
-        })
-    }
-
-    /// What this CPU holds of the pool; `None` at the source level, where tickets hold it.
-    #[inline(always)]
-    fn held(&self) -> Option<&'static mut Held> {
-        if self.level() == Level::Source {
-            return None;
-        }
-        let pool = held::Pool {
-            name: self.hash.of_rule(self.rule.id()),
-            generation: self.name >> 7,
-            now: self.now,
-            window: self.rule.window(),
-        };
-        // SAFETY: this CPU's own map value, and nothing else on this CPU runs meanwhile.
-        let held = unsafe { &mut *maps::held(pool.name)? };
-        if !held.is_of(&pool) {
-            held.begin(&pool);
-        }
-        Some(held)
-    }
-
-    /// One try to claim from the table.
-    #[inline(always)]
-    fn claim(&self, costs: (u32, u32), want: u64) -> Option<Result<u32, Step>> {
-        Some(match bucket::attempt(&self.words()?, &self.ask(costs)?, self.place()) {
-            Some(Claim::Granted { amount, known, displaced }) => {
-                if let Some(slot) = known {
-                    self.write_address(slot);
-                }
-                if displaced {
-                    self.count(RuleCount::Displaced(self.level()), want);
-                }
-                Ok(amount)
-            }
-            Some(Claim::Spent) => Err(Step::NoRoom),
-            Some(Claim::Crowded) => {
-                // This level can't judge: the coarser ones do.
-                self.count(RuleCount::Crowded(self.level()), want);
-                Err(Step::Nothing)
-            }
-            Some(Claim::Contended) | None => Err(Step::Again),
         })
     }
 
@@ -192,7 +149,7 @@ pub extern "C" fn find(name: u32) -> u32 {
     0
 }
 
-/// What the pool, and what this CPU holds of it, have room for.
+/// What the pool has room for.
 #[inline(always)]
 pub fn room(name: u32, want: u64) -> Room {
     Room::from_number(pool_room(name, want))
@@ -207,18 +164,8 @@ extern "C" fn pool_room(name: u32, want: u64) -> u32 {
 #[inline(always)]
 fn look(name: u32, want: u64) -> Option<Room> {
     let pool = Pool::open(name)?;
-    let costs = Want(want).costs(pool.rule);
-    let Some(held) = pool.held() else {
-        return Some(bucket::look(&pool.words()?, &pool.ask(costs)?));
-    };
-    if let Some(room) = held.room(costs) {
-        return Some(room);
-    }
-    let room = bucket::look(&pool.words()?, &pool.ask(held.lacks(costs))?);
-    if room == Room::None && pool.rule.counts_packets() {
-        held.set_spent();
-    }
-    Some(room)
+    let ask = pool.ask(Want(want).costs(pool.rule))?;
+    Some(bucket::look(&pool.words()?, &ask))
 }
 
 /// One try to take what is wanted: a packed [`Step`]. Called after [`room`], for the same pool.
@@ -232,38 +179,37 @@ pub extern "C" fn draw(name: u32, want: u64) -> u32 {
 fn try_draw(name: u32, want: u64) -> Option<Step> {
     let pool = Pool::open(name)?;
     let (cost, _) = Want(want).costs(pool.rule);
-    let held = pool.held();
-    let claim = match &held {
-        Some(held) => held.claim(cost),
-        None if cost == 0 => return None,
-        None => Some((cost, cost)),
-    };
-    let amount = match claim {
-        None => 0,
-        Some(claim) => match pool.claim(claim, want)? {
-            Ok(amount) => amount,
-            Err(step) => return Some(step),
-        },
-    };
-    if let Some(held) = held {
-        held.take(amount, cost);
+    if cost == 0 {
+        return None;
     }
-    Some(Step::Debited)
+    Some(match bucket::attempt(&pool.words()?, &pool.ask((cost, cost))?, pool.place()) {
+        Some(Claim::Granted { known, displaced, .. }) => {
+            if let Some(slot) = known {
+                pool.write_address(slot);
+            }
+            if displaced {
+                pool.count(RuleCount::Displaced(pool.level()), want);
+            }
+            Step::Debited
+        }
+        Some(Claim::Spent) => Step::NoRoom,
+        Some(Claim::Crowded) => {
+            // This level can't judge: the coarser ones do.
+            pool.count(RuleCount::Crowded(pool.level()), want);
+            Step::Nothing
+        }
+        Some(Claim::Contended) | None => Step::Again,
+    })
 }
 
-/// Gives back what was drawn, since another pool refused.
+/// Gives back what was drawn, since another pool of the level refused.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn give_back(name: u32, want: u64) -> u32 {
+pub extern "C" fn pool_give_back(name: u32, want: u64) -> u32 {
     if let Some(pool) = Pool::open(name) {
         let (cost, _) = Want(want).costs(pool.rule);
-        match pool.held() {
-            Some(held) => held.give_back(cost),
-            None => {
-                if let (Some(words), Some(ask)) = (pool.words(), pool.ask((cost, cost))) {
-                    bucket::refund(&words, &ask);
-                }
-            }
+        if let (Some(words), Some(ask)) = (pool.words(), pool.ask((cost, cost))) {
+            bucket::refund(&words, &ask, Place::slot(pool.notes.place(name as usize).get()));
         }
     }
     0

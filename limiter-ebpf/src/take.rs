@@ -3,16 +3,16 @@
 use limiter_common::border::{Drawn, Space, Subject, Taken};
 use limiter_common::hash::KeyHash;
 use limiter_common::key::{Level, Source};
-use limiter_common::take::LevelPools;
+use limiter_common::take::Pools;
 use limiter_common::want::Want;
 
-use crate::{level, maps};
+use crate::level;
+use crate::maps::{self, Notes};
 
-/// For the packet in this CPU's notes: takes what is wanted out of every pool of the subject's rules, or out
-/// of none.
+/// For the packet in this CPU's notes: takes what is wanted out of every pool of its rules, or out of none.
 #[inline(always)]
-pub fn take(want: Want) -> Taken {
-    let (Some(meta), Some(notes)) = (maps::meta(), maps::notes()) else {
+pub fn take(notes: &Notes, want: Want) -> Taken {
+    let Some(meta) = maps::meta() else {
         return Taken::ONE;
     };
     let source = Source::from_bits(Subject(notes.subject.get()).family(), notes.source.get());
@@ -21,26 +21,32 @@ pub fn take(want: Want) -> Taken {
     notes.hash(Level::Total as usize).set(meta.total);
     notes.hash(Level::Prefix as usize).set(hash(Level::Prefix));
     notes.hash(Level::Source as usize).set(hash(Level::Source));
-    let [total, prefix, source] = [Level::Total, Level::Prefix, Level::Source].map(Pools);
-    limiter_common::take::take(&total, &prefix, &source, want)
+    limiter_common::take::take(&Noted, want)
 }
 
-/// The pools of one level, for the packet in this CPU's notes.
-struct Pools(Level);
+/// The pools of the packet in this CPU's notes.
+struct Noted;
 
-impl LevelPools for Pools {
+impl Pools for Noted {
     #[inline(always)]
-    fn room(&self, want: Want) -> Space {
-        Space(level::level_room(self.0 as u32, want.0))
+    fn look(&self, level: Level, want: Want) -> Space {
+        Space(match level {
+            Level::Source => level::source_look(want.0),
+            _ => level::coarse_look(level as u32, want.0),
+        })
     }
 
     #[inline(always)]
-    fn draw(&self, want: Want) -> Drawn {
-        Drawn(level::level_draw(self.0 as u32, want.0))
+    fn draw(&self, level: Level, want: Want) -> Drawn {
+        Drawn(match level {
+            Level::Source => level::source_draw(want.0),
+            _ => level::coarse_draw(level as u32, want.0),
+        })
     }
 
     #[inline(always)]
-    fn give_back(&self, want: Want, drawn: Drawn) {
-        level::level_give_back(self.0 as u32, want.0, drawn.0);
+    fn spend(&self, want: Want) {
+        level::coarse_spend(Level::Total as u32, want.0);
+        level::coarse_spend(Level::Prefix as u32, want.0);
     }
 }

@@ -45,6 +45,8 @@ pub struct Ask {
     pub now: Tick,
     /// The rule's window.
     pub window: WindowLength,
+    /// The end of the window that holds `now`.
+    pub end: Tick,
     /// Quanta per window, at most [`MAX_VALUE`], or [`UNLIMITED`].
     pub limit: u32,
     /// Quanta that must be had, or nothing is.
@@ -85,7 +87,7 @@ impl Ask {
     /// later one, which another CPU has begun already and which nobody reopens.
     #[inline(always)]
     pub(super) fn counts(&self, word: Word) -> bool {
-        let later = word.end().wrapping_sub(self.window.end_of(self.now).low()) & END_MASK;
+        let later = word.end().wrapping_sub(self.end.low()) & END_MASK;
         if later == 0 {
             return true;
         }
@@ -134,8 +136,7 @@ impl Ask {
     /// as its level allows: one packet must not make a slot hard to move.
     #[inline(always)]
     pub(super) fn first(&self, amount: u32) -> Word {
-        let end = self.window.end_of(self.now);
-        Word::new(self.fingerprint, end, self.floor, self.capped(amount))
+        Word::new(self.fingerprint, self.end, self.floor, self.capped(amount))
     }
 
     /// Only an unlimited pool can count further than a word.

@@ -5,7 +5,7 @@ use std::path::Path;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use aya_log::{LEVEL, Level};
 use limiter_common::layout::{
-    BUCKET_MASK, DEFAULT_BUCKETS, DEFAULT_TICKETS, SHARE, TICKET_MASK, TICKETS_PER_PAGE, USE_TEST_CLOCK, map,
+    BUCKET_MASK, COARSE_PAGES, DEFAULT_BUCKETS, DEFAULT_TICKETS, SHARE, TICKET_MASK, TICKETS_PER_PAGE, USE_TEST_CLOCK, map,
 };
 
 use super::error::OpenError;
@@ -63,7 +63,7 @@ pub(super) fn load(options: Options, pins: Option<&Path>) -> Result<Ebpf, OpenEr
         .map_max_entries(map::TABLE, options.buckets)
         .map_max_entries(map::ADDRESSES, options.buckets)
         .override_global(BUCKET_MASK, &mask, true)
-        .map_max_entries(map::TICKETS, tickets / TICKETS_PER_PAGE)
+        .map_max_entries(map::TICKETS, COARSE_PAGES + tickets / TICKETS_PER_PAGE)
         .override_global(TICKET_MASK, &ticket_mask, true)
         .override_global(SHARE, &share, true)
         .override_global(USE_TEST_CLOCK, &test_clock, true)

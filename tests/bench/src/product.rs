@@ -83,7 +83,7 @@ impl Product {
     /// Loads it with a table of this many buckets and puts the bench's policy in force.
     pub(crate) fn load(buckets: u32, limits: Limits) -> Result<Self> {
         let pins = Path::new(BPFFS).join(unique_name("bench"));
-        let options = Options { buckets, test_clock: false, trace: false };
+        let options = Options { buckets, ..Options::default() };
         let (datapath, _) = Datapath::open(&Pins::new(&pins), options)?;
         let mut product = Self { datapath, pins, limits, version: 0 };
         product.renew()?;
