@@ -105,9 +105,15 @@ impl PolicyEntry {
     }
 
     /// What to do with this fault.
-    #[inline(always)]
     #[must_use]
     pub const fn on_fault(&self, fault: Fault) -> OnFault {
+        self.on_fault_number(fault as u32)
+    }
+
+    /// The same by the lowest two bits of a number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn on_fault_number(&self, fault: u32) -> OnFault {
         match self.on_fault[fault as usize & 3] {
             1 => OnFault::Pass,
             2 => OnFault::Drop,
@@ -142,7 +148,7 @@ impl Classifier {
     /// The place in `class` for a column, a kind and a row.
     #[inline(always)]
     #[must_use]
-    pub const fn cell(protocol: u8, kind: Kind, port: u8) -> usize {
+    pub const fn cell(protocol: u8, kind: u32, port: u8) -> usize {
         ((protocol as usize & 63) << 11) | ((kind as usize & 7) << 8) | port as usize
     }
 }

@@ -5,7 +5,6 @@ use core::arch::asm;
 use limiter_common::border::Subject;
 use limiter_common::key::Family;
 use limiter_common::layout::{Classifier, OnFault, PolicyEntry};
-use limiter_common::packet::{Fault, Packet};
 
 use crate::maps;
 
@@ -36,23 +35,23 @@ impl Policy {
     }
 
     #[inline(always)]
-    pub fn on_fault(&self, fault: Fault) -> OnFault {
-        self.entry.on_fault(fault)
+    pub fn on_fault(&self, fault: u32) -> OnFault {
+        self.entry.on_fault_number(fault)
     }
 }
 
 /// The class of a packet; 0 if no rule applies.
 #[inline(always)]
-pub fn class(policy: &Policy, packet: &Packet) -> u32 {
+pub fn class(policy: &Policy, protocol: u32, kind: u32, port: Option<u16>) -> u32 {
     let Some(tables) = maps::classifier(policy.generation) else {
         return 0;
     };
-    let column = tables.protocol[packet.protocol.index() as usize & 511];
-    let row = match packet.destination_port {
+    let column = tables.protocol[protocol as usize & 511];
+    let row = match port {
         Some(port) => tables.port[port as usize],
         None => Classifier::NO_PORT,
     };
-    let cell = Classifier::cell(column, packet.kind, row);
+    let cell = Classifier::cell(column, kind, row);
     tables.class[masked(cell) & (Classifier::CELLS - 1)] as u32
 }
 

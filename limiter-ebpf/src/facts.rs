@@ -1,76 +1,100 @@
-//! Parsing and classifying: from a frame to the few numbers that limiting needs. A function of its
-//! own for the verifier: what it knows of the many ways through the parser ends here.
+//! Parsing and classifying: from a frame to the few numbers that limiting needs. They go into this CPU's
+//! notes: what the verifier knows of the many ways through the parser ends there, without a call.
 
-use aya_ebpf::bindings::xdp_md;
 use aya_ebpf::programs::XdpContext;
-use limiter_common::key::Source;
+use limiter_common::key::{Family, Source};
 use limiter_common::layout::OnFault;
-use limiter_common::packet::{Fault, Packet, Parsed};
+use limiter_common::packet::{Packet, Parsed};
 use limiter_common::parse::parse;
 use limiter_common::verdict::Exit;
 
 use crate::classify::{self, Policy};
 use crate::frame::XdpFrame;
+use crate::maps::Notes;
 use crate::stats;
 
-/// The source's bits, and a packed [`limiter_common::border::Subject`].
-#[repr(C)]
-pub struct Facts {
-    pub source: u64,
-    pub subject: u64,
-}
-
-impl Facts {
-    pub const NONE: Self = Self { source: 0, subject: 0 };
-}
-
-/// What [`find_out`] answers if rules apply and `facts` are filled in; else it is an [`Exit`].
+/// In the notes instead of an exit: rules may apply, the packet is noted too.
 pub const TO_JUDGE: u32 = 0xff;
 
-/// Reads the frame. Answers [`TO_JUDGE`], or how the frame leaves without being limited.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn find_out(context: *mut xdp_md, length: u32, facts: *mut Facts) -> u32 {
-    let frame = XdpFrame::new(&XdpContext::new(context));
+/// The same, but [`FAULT`] decides first which fault it is: in the lowest bits.
+const FAULT: u32 = 0x80;
+/// With [`FAULT`]: no packet is noted.
+const NO_PACKET: u32 = 0x40;
+
+/// In the notes, a port that isn't there.
+const NO_PORT: u32 = 1 << 16;
+
+/// Reads the frame, and notes how it leaves without being limited, or what is to be judged.
+#[inline(always)]
+pub fn find_out(context: &XdpContext, length: u32, notes: &Notes) -> u32 {
     let Some(policy) = Policy::active() else {
         return Exit::NoPolicy as u32;
     };
-    let packet = match parse(&frame) {
-        Parsed::Arp => return Exit::Arp as u32,
-        Parsed::NotIp => return Exit::NotIp as u32,
-        Parsed::NeighbourDiscovery => return Exit::NeighbourDiscovery as u32,
-        Parsed::MulticastListener => return Exit::MulticastListener as u32,
-        Parsed::Packet(packet) => packet,
-        Parsed::Fault(fault, packet) => match (unreadable(&policy, fault, length), packet) {
-            (Some(exit), _) => return exit as u32,
-            (None, Some(packet)) => packet,
-            (None, None) => return Exit::UnreadablePassed as u32,
-        },
+    parse(&XdpFrame::new(context, notes));
+    let found = notes.found.get();
+    if found < FAULT {
+        return found;
+    }
+    if found != TO_JUDGE
+        && let Some(exit) = unreadable(&policy, found, length)
+    {
+        return exit as u32;
+    }
+    classified(&policy, notes)
+}
+
+/// What the parser calls.
+#[inline(always)]
+pub fn note(notes: &Notes, parsed: Parsed) {
+    let (found, packet) = match parsed {
+        Parsed::Arp => (Exit::Arp as u32, None),
+        Parsed::NotIp => (Exit::NotIp as u32, None),
+        Parsed::NeighbourDiscovery => (Exit::NeighbourDiscovery as u32, None),
+        Parsed::MulticastListener => (Exit::MulticastListener as u32, None),
+        Parsed::Packet(packet) => (TO_JUDGE, Some(packet)),
+        Parsed::Fault(fault, Some(packet)) => (FAULT | fault as u32, Some(packet)),
+        Parsed::Fault(fault, None) => (FAULT | NO_PACKET | fault as u32, None),
     };
-    classified(&policy, &packet, facts)
+    if let Some(packet) = packet {
+        note_packet(notes, &packet);
+    }
+    notes.found.set(found);
+}
+
+#[inline(always)]
+fn note_packet(notes: &Notes, packet: &Packet) {
+    let source = Source::of(packet.source);
+    notes.source.set(source.bits());
+    notes.family.set(source.family() as u32);
+    notes.protocol.set(packet.protocol.index());
+    notes.kind.set(packet.kind as u32);
+    notes.port.set(match packet.destination_port {
+        Some(port) => port as u32,
+        None => NO_PORT,
+    });
 }
 
 /// Counts the fault. `None` if the rules shall judge what could be read.
 #[inline(always)]
-fn unreadable(policy: &Policy, fault: Fault, length: u32) -> Option<Exit> {
-    stats::fault(fault, length);
-    match policy.on_fault(fault) {
+fn unreadable(policy: &Policy, found: u32, length: u32) -> Option<Exit> {
+    stats::fault(found & 3, length);
+    match policy.on_fault(found) {
         OnFault::Pass => Some(Exit::UnreadablePassed),
         OnFault::Drop => Some(Exit::UnreadableDropped),
+        OnFault::Limit if found & NO_PACKET != 0 => Some(Exit::UnreadablePassed),
         OnFault::Limit => None,
     }
 }
 
 #[inline(always)]
-fn classified(policy: &Policy, packet: &Packet, facts: *mut Facts) -> u32 {
-    let class = classify::class(policy, packet);
-    if class == 0 || facts.is_null() {
+fn classified(policy: &Policy, notes: &Notes) -> u32 {
+    let port = notes.port.get();
+    let port = if port < NO_PORT { Some(port as u16) } else { None };
+    let class = classify::class(policy, notes.protocol.get(), notes.kind.get(), port);
+    if class == 0 {
         return Exit::Unmatched as u32;
     }
-    let source = Source::of(packet.source);
-    let found = Facts { source: source.bits(), subject: policy.subject(class, source.family()).0 };
-    // SAFETY: not null, as just seen, and the caller's own; the verifier checks it as memory of this
-    // size.
-    unsafe { facts.write(found) };
+    let family = if notes.family.get() == Family::V6 as u32 { Family::V6 } else { Family::V4 };
+    notes.subject.set(policy.subject(class, family).0);
     TO_JUDGE
 }

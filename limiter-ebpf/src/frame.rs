@@ -3,8 +3,10 @@
 use aya_ebpf::helpers::generated::bpf_xdp_get_buff_len;
 use aya_ebpf::programs::XdpContext;
 use limiter_common::frame::{Frame, MAX_OFFSET};
+use limiter_common::packet::Parsed;
 
-use crate::maps;
+use crate::maps::Notes;
+use crate::{facts, maps};
 
 /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
 #[inline(always)]
@@ -14,21 +16,29 @@ pub fn length(context: &XdpContext) -> u32 {
 }
 
 /// The first buffer of a frame, which holds all headers.
-pub struct XdpFrame {
+pub struct XdpFrame<'a> {
     start: usize,
     end: usize,
     /// 0, but the verifier can't know.
     zero: usize,
+    notes: &'a Notes,
 }
 
-impl XdpFrame {
+impl<'a> XdpFrame<'a> {
     #[inline(always)]
-    pub fn new(context: &XdpContext) -> Self {
-        Self { start: context.data(), end: context.data_end(), zero: maps::zero() }
+    pub fn new(context: &XdpContext, notes: &'a Notes) -> Self {
+        Self { start: context.data(), end: context.data_end(), zero: maps::zero(), notes }
     }
 }
 
-impl Frame for XdpFrame {
+impl Frame for XdpFrame<'_> {
+    type Report = ();
+
+    #[inline(always)]
+    fn report(&self, parsed: Parsed) {
+        facts::note(self.notes, parsed);
+    }
+
     #[inline(always)]
     fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
         // The verifier needs a constant bound on what is added to a packet pointer. The parser never

@@ -3,36 +3,35 @@
 use limiter_common::border::{Subject, Taken, Why};
 use limiter_common::counters::RuleCount;
 use limiter_common::layout::{Bypass, MAX_CLASSES, MAX_RULES, RuleSet};
+use limiter_common::ticket::Answer;
 use limiter_common::verdict::Exit;
 
-use crate::{maps, stats, ticket};
+use crate::maps::{self, Notes};
+use crate::ticket::{self, fill};
+use crate::stats;
 
-/// Judges a packet by its set of rules; the answer is an [`Exit`]. `now` is Unix time in nanoseconds. The
-/// verifier checks this function apart from the parser, whose many paths would multiply with the loops
-/// here.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn limit(bits: u64, subject: u64, now: u64, length: u32) -> u32 {
-    judge(bits, Subject(subject), now, length)
-}
-
-/// In the answer of [`limit`]: [`shadow`] is to be called too. (From there it would need more stack than
-/// there is.)
-pub const IN_SHADOW: u32 = 0x100;
-
+/// Judges the packet in the notes by its set of rules. `now` is Unix time in nanoseconds.
 #[inline(always)]
-fn judge(bits: u64, subject: Subject, now: u64, length: u32) -> u32 {
+pub fn limit(notes: &Notes, bypass: Bypass, now: u64, length: u32) -> Exit {
+    let subject = Subject(notes.subject.get());
     let Some(set) = maps::set(subject) else {
-        return Exit::NoPolicy as u32;
+        return Exit::NoPolicy;
     };
     if set.enforced() != 0 {
-        let taken = ticket::judge(bits, subject, now, length);
+        let taken = match ticket::ask(notes, now, length) {
+            Answer::Pass => Taken::ONE,
+            Answer::Refuse(taken) => taken,
+            Answer::Ask => Taken(fill(now, length)),
+        };
         if let Some(why) = taken.why() {
-            return refused(subject, taken, why, length) as u32;
+            return refused(subject, taken, why, bypass, length);
         }
         passed(set, length);
     }
-    Exit::Admitted as u32 | if set.shadow() != 0 { IN_SHADOW } else { 0 }
+    if set.shadow() != 0 {
+        in_shadow(notes, now, length);
+    }
+    Exit::Admitted
 }
 
 #[inline(always)]
@@ -44,52 +43,77 @@ fn passed(set: &RuleSet, length: u32) {
     }
 }
 
-/// Judges the `i`-th rule in shadow as the only addition to what is enforced, with a ticket of its own. 0
-/// once there is none.
+/// Judges each rule in shadow as the only addition to what is enforced, with a ticket of its own. (The
+/// pools are asked from here: deeper, there would be no stack left for them.)
+#[inline(always)]
+fn in_shadow(notes: &Notes, now: u64, length: u32) {
+    notes.class.set(notes.subject.get());
+    let mut i = 0_u32;
+    while i < MAX_RULES && shadow(i, now, length) != 0 {
+        if notes.taken.get() == ASK {
+            notes.taken.set(fill(now, length));
+        }
+        count_shadow(i, length);
+        i = i.wrapping_add(1);
+    }
+}
+
+/// In the notes: no [`Taken`], the pools must be asked.
+const ASK: u32 = u32::MAX;
+
+/// Asks the ticket of the `i`-th rule in shadow; the answer is in the notes. 0 once there is no such rule.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn shadow(bits: u64, subject: u64, now: u64, length: u32, i: u32) -> u32 {
-    let subject = Subject(subject);
-    let Some(set) = maps::set(subject) else {
+extern "C" fn shadow(i: u32, now: u64, length: u32) -> u32 {
+    let Some(notes) = maps::notes() else {
+        return 0;
+    };
+    let class = Subject(notes.class.get());
+    let Some(set) = maps::set(class) else {
         return 0;
     };
     if i >= set.shadow() {
         return 0;
     }
-    let at = set.enforced().wrapping_add(i);
-    let alone = subject.with_set(MAX_CLASSES | set.place(at));
-    let taken = ticket::judge(bits, alone, now, length);
+    notes.subject.set(class.with_set(MAX_CLASSES | set.place(set.enforced().wrapping_add(i))).0);
+    notes.taken.set(match ticket::ask(notes, now, length) {
+        Answer::Pass => Taken::ONE.0,
+        Answer::Refuse(taken) => taken.0,
+        Answer::Ask => ASK,
+    });
+    1
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn count_shadow(i: u32, length: u32) -> u32 {
+    let Some(notes) = maps::notes() else {
+        return 0;
+    };
+    let Some(set) = maps::set(Subject(notes.class.get())) else {
+        return 0;
+    };
+    let taken = Taken(notes.taken.get());
     let seen = match taken.why() {
         None => RuleCount::Passed,
         Some(Why::NoRoom) => RuleCount::WouldRefuse(taken.level()),
         Some(Why::Changing) => RuleCount::Contended,
     };
-    stats::rule(set.row(at), seen, length);
-    1
+    stats::rule(set.row(set.enforced().wrapping_add(i)), seen, length);
+    0
 }
 
 /// Counts a refusal where it was decided.
 #[inline(always)]
-fn refused(subject: Subject, taken: Taken, why: Why, length: u32) -> Exit {
+fn refused(subject: Subject, taken: Taken, why: Why, bypass: Bypass, length: u32) -> Exit {
     let Some(rule) = maps::rule(subject.generation(), taken.place()) else {
         return Exit::NoPolicy;
     };
-    match why {
-        Why::NoRoom => {
-            stats::rule(rule.row(), refusal(taken), length);
-            Exit::Refused
-        }
-        Why::Changing => {
-            stats::rule(rule.row(), RuleCount::Contended, length);
-            Exit::Contended
-        }
-    }
-}
-
-#[inline(always)]
-fn refusal(taken: Taken) -> RuleCount {
-    match maps::bypass() {
-        Bypass::Shadow => RuleCount::WouldRefuse(taken.level()),
-        Bypass::Off | Bypass::Pass => RuleCount::Refused(taken.level()),
-    }
+    let (count, exit) = match (why, bypass) {
+        (Why::Changing, _) => (RuleCount::Contended, Exit::Contended),
+        (Why::NoRoom, Bypass::Shadow) => (RuleCount::WouldRefuse(taken.level()), Exit::Refused),
+        (Why::NoRoom, _) => (RuleCount::Refused(taken.level()), Exit::Refused),
+    };
+    stats::rule(rule.row(), count, length);
+    exit
 }

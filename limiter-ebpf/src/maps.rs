@@ -51,6 +51,13 @@ pub struct Page<T, const N: usize>([T; N]);
 /// on the stack, Linux 6.1 would follow each value, and there is no stack for all of it.)
 #[repr(C)]
 pub struct Notes {
+    pub found: Note<u32>,
+    pub family: Note<u32>,
+    pub protocol: Note<u32>,
+    pub kind: Note<u32>,
+    pub port: Note<u32>,
+    pub taken: Note<u32>,
+    pub class: Note<u64>,
     pub subject: Note<u64>,
     pub now: Note<u64>,
     pub tick: Note<u64>,
@@ -86,9 +93,7 @@ impl<T: Copy> Note<T> {
 
 impl Notes {
     #[inline(always)]
-    pub fn set(&self, source: u64, subject: u64, now: u64, length: u32) {
-        self.source.set(source);
-        self.subject.set(subject);
+    pub fn set_time(&self, now: u64, length: u32) {
         self.now.set(now);
         self.tick.set(Tick::from_unix_nanos(now).0);
         self.length.set(length);

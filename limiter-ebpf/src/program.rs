@@ -1,12 +1,12 @@
 //! Entry point: runs the stages for one frame.
 
 use aya_ebpf::{macros::xdp, programs::XdpContext};
-use limiter_common::layout::{Bypass, MAX_RULES};
+use limiter_common::layout::Bypass;
 use limiter_common::verdict::Exit;
 
-use crate::facts::{self, Facts};
-use crate::limit::{IN_SHADOW, limit, shadow};
-use crate::{clock, frame, maps, trace, verdict};
+use crate::limit::limit;
+use crate::maps::Notes;
+use crate::{clock, facts, frame, maps, trace, verdict};
 
 /// `frags`: interfaces with an MTU above a page hand over frames in several buffers; headers lie in
 /// the first.
@@ -14,29 +14,23 @@ use crate::{clock, frame, maps, trace, verdict};
 pub fn limiter(context: XdpContext) -> u32 {
     let length = frame::length(&context);
     let bypass = maps::bypass();
-    let exit = match bypass {
-        Bypass::Pass => Exit::BypassPass,
-        Bypass::Off | Bypass::Shadow => decide(&context, length),
+    let exit = match (bypass, maps::notes()) {
+        (Bypass::Pass, _) => Exit::BypassPass,
+        (_, None) => Exit::NoPolicy,
+        (_, Some(notes)) => decide(&context, notes, bypass, length),
     };
     verdict::finish(exit, bypass, length)
 }
 
 #[inline(always)]
-fn decide(context: &XdpContext, length: u32) -> Exit {
-    let mut facts = Facts::NONE;
-    let exit = facts::find_out(context.ctx, length, &raw mut facts);
+fn decide(context: &XdpContext, notes: &Notes, bypass: Bypass, length: u32) -> Exit {
+    let exit = facts::find_out(context, length, notes);
     if exit != facts::TO_JUDGE {
         return Exit::from_number(exit);
     }
-    let now = clock::now();
-    let answer = limit(facts.source, facts.subject, now, length);
-    let mut i = 0;
-    while answer & IN_SHADOW != 0 && i < MAX_RULES {
-        i = if shadow(facts.source, facts.subject, now, length, i) != 0 { i + 1 } else { MAX_RULES };
-    }
-    let exit = Exit::from_number(answer & !IN_SHADOW);
+    let exit = limit(notes, bypass, clock::now(), length);
     if !exit.passes() {
-        trace::refused(context, facts.source, length);
+        trace::refused(context, notes.source.get(), length);
     }
     exit
 }

@@ -1,7 +1,6 @@
 //! Counting, on this CPU alone: no atomic, no shared line.
 
 use limiter_common::counters::{self, RuleCount};
-use limiter_common::packet::Fault;
 use limiter_common::verdict::Exit;
 
 use crate::maps;
@@ -12,7 +11,7 @@ pub fn exit(exit: Exit, length: u32) {
 }
 
 #[inline(always)]
-pub fn fault(fault: Fault, length: u32) {
+pub fn fault(fault: u32, length: u32) {
     add(counters::fault_row(fault), length);
 }
 

@@ -64,28 +64,27 @@ impl Open {
     }
 }
 
-/// Judges a packet by all enforced rules of the subject's set.
+/// Judges the packet in the notes by its source's ticket for its set of rules.
 #[inline(always)]
-pub fn judge(source: u64, subject: Subject, now: u64, length: u32) -> Taken {
-    let Some(open) = Open::find(source, Level::Source, subject, now) else {
-        return Taken::ONE;
-    };
-    match open.ticket.answer(open.holder, open.moment, length) {
-        Answer::Pass => Taken::ONE,
-        Answer::Refuse(taken) => taken,
-        Answer::Ask => Taken(fill(source, subject.0, now, length)),
+pub fn ask(notes: &Notes, now: u64, length: u32) -> Answer {
+    let subject = Subject(notes.subject.get());
+    match Open::find(notes.source.get(), Level::Source, subject, now) {
+        Some(open) => open.ticket.answer(open.holder, open.moment, length),
+        None => Answer::Pass,
     }
 }
 
 /// Asks the pools, and notes on the ticket what they said. A packed [`Taken`].
 #[inline(never)]
 #[unsafe(no_mangle)]
-extern "C" fn fill(source: u64, subject: u64, now: u64, length: u32) -> u32 {
+pub extern "C" fn fill(now: u64, length: u32) -> u32 {
     let Some(notes) = maps::notes() else {
         return Taken::ONE.0;
     };
-    notes.set(source, subject, now, length);
-    let Some(mut open) = Open::find(source, Level::Source, Subject(subject), now).map(Open::own)
+    notes.set_time(now, length);
+    let subject = Subject(notes.subject.get());
+    let Some(mut open) =
+        Open::find(notes.source.get(), Level::Source, subject, now).map(Open::own)
     else {
         return Taken::ONE.0;
     };

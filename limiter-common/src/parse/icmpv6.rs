@@ -27,23 +27,25 @@ pub(super) fn complete<F: Frame + ?Sized>(
     packet: Packet,
     source: [u8; 16],
     hop_limit: u8,
-) -> Parsed {
+) -> F::Report {
     let Some([message, ..]) = payload.header::<LENGTH>(frame) else {
-        return Parsed::Fault(Fault::CutOff, Some(packet));
+        return frame.report(Parsed::Fault(Fault::CutOff, Some(packet)));
     };
     match message {
         // Routers lower the hop limit: 255 proves a sender on the link.
-        ROUTER_SOLICITATION..=REDIRECT if hop_limit == 255 => Parsed::NeighbourDiscovery,
+        ROUTER_SOLICITATION..=REDIRECT if hop_limit == 255 => {
+            frame.report(Parsed::NeighbourDiscovery)
+        }
         LISTENER_QUERY | LISTENER_DONE if hop_limit == 1 && is_link_local(source) => {
-            Parsed::MulticastListener
+            frame.report(Parsed::MulticastListener)
         }
         // RFC 3810 §5.2.13: from the unspecified address while there is no link-local one yet.
         LISTENER_REPORT | LISTENER_REPORT_V2
             if hop_limit == 1 && (is_link_local(source) || source == [0; 16]) =>
         {
-            Parsed::MulticastListener
+            frame.report(Parsed::MulticastListener)
         }
-        _ => Parsed::Packet(packet),
+        _ => frame.report(Parsed::Packet(packet)),
     }
 }
 

@@ -13,13 +13,13 @@ const MORE: u16 = 0x2000;
 
 /// Reads an IPv4 packet whose header starts at `offset`.
 #[inline(always)]
-pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
+pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> F::Report {
     let Some(header) = frame.read::<{ Ipv4Hdr::LEN }>(offset) else {
-        return Parsed::Fault(Fault::CutOff, None);
+        return frame.report(Parsed::Fault(Fault::CutOff, None));
     };
     if header[0] >> 4 != 4 {
         // No field of another version can be trusted, the address neither.
-        return Parsed::Fault(Fault::Malformed, None);
+        return frame.report(Parsed::Fault(Fault::Malformed, None));
     }
     let header_length = usize::from(header[0] & 0x0f).wrapping_mul(4);
     let fragment = u16::from_be_bytes([header[6], header[7]]);
@@ -31,7 +31,7 @@ pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
         fragment: fragment & (MORE | OFFSET) != 0,
     };
     if header_length < Ipv4Hdr::LEN {
-        return Parsed::Fault(Fault::Malformed, Some(packet));
+        return frame.report(Parsed::Fault(Fault::Malformed, Some(packet)));
     }
     let payload = Payload {
         start: offset.wrapping_add(header_length),

@@ -26,13 +26,13 @@ const OFFSET: u16 = 0xfff8;
 
 /// Reads an IPv6 packet whose header starts at `offset`.
 #[inline(always)]
-pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
+pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> F::Report {
     let Some(header) = frame.read::<{ Ipv6Hdr::LEN }>(offset) else {
-        return Parsed::Fault(Fault::CutOff, None);
+        return frame.report(Parsed::Fault(Fault::CutOff, None));
     };
     if header[0] >> 4 != 6 {
         // No field of another version can be trusted, the address neither.
-        return Parsed::Fault(Fault::Malformed, None);
+        return frame.report(Parsed::Fault(Fault::Malformed, None));
     }
     let source = source(&header);
     let start = offset.wrapping_add(Ipv6Hdr::LEN);
@@ -47,7 +47,7 @@ pub(super) fn parse<F: Frame + ?Sized>(frame: &F, offset: usize) -> Parsed {
     };
     let protocol = match walked {
         Ok(protocol) => protocol,
-        Err(fault) => return Parsed::Fault(fault, Some(packet)),
+        Err(fault) => return frame.report(Parsed::Fault(fault, Some(packet))),
     };
     let packet = Packet { protocol, ..packet };
     let payload = Payload {

@@ -46,18 +46,18 @@ const _: () = assert!(
 /// never taken for ports or flags. Lengths, checksums and options are not judged otherwise: the
 /// receiving host does that.
 #[inline(always)]
-pub fn parse<F: Frame + ?Sized>(frame: &F) -> Parsed {
+pub fn parse<F: Frame + ?Sized>(frame: &F) -> F::Report {
     let (ether_type, offset) = match ethernet::parse(frame) {
         Ok(payload) => (payload.ether_type, frame.forget(payload.offset)),
-        Err(fault) => return Parsed::Fault(fault, None),
+        Err(fault) => return frame.report(Parsed::Fault(fault, None)),
     };
     if ether_type == EtherType::Ipv4 as u16 {
         ipv4::parse(frame, offset)
     } else if ether_type == EtherType::Ipv6 as u16 {
         ipv6::parse(frame, offset)
     } else if ether_type == EtherType::Arp as u16 {
-        Parsed::Arp
+        frame.report(Parsed::Arp)
     } else {
-        Parsed::NotIp
+        frame.report(Parsed::NotIp)
     }
 }

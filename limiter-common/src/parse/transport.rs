@@ -51,12 +51,12 @@ pub(super) fn end(offset: usize, length: u16) -> usize {
 
 /// The packet together with what its transport header says.
 #[inline(always)]
-pub(super) fn complete<F: Frame + ?Sized>(frame: &F, payload: Payload, packet: Packet) -> Parsed {
+pub(super) fn complete<F: Frame + ?Sized>(frame: &F, payload: Payload, packet: Packet) -> F::Report {
     match read(frame, payload, packet.protocol) {
         Some((destination_port, kind)) => {
-            Parsed::Packet(Packet { destination_port, kind, ..packet })
+            frame.report(Parsed::Packet(Packet { destination_port, kind, ..packet }))
         }
-        None => Parsed::Fault(Fault::CutOff, Some(packet)),
+        None => frame.report(Parsed::Fault(Fault::CutOff, Some(packet))),
     }
 }
 

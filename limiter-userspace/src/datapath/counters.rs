@@ -16,7 +16,7 @@ pub(super) fn read(
     registry: &[RegistryEntry],
 ) -> Result<Counts, MapError> {
     let exits = Exit::ALL.map(|exit| Ok((exit, row(counters, exit_row(exit))?)));
-    let faults = Fault::ALL.map(|fault| Ok((fault, row(counters, fault_row(fault))?)));
+    let faults = Fault::ALL.map(|fault| Ok((fault, row(counters, fault_row(fault as u32))?)));
     let named = (0..).zip(registry).filter_map(|(at, entry)| Some((at, name(entry)?)));
     let rules = named.map(|(at, name)| {
         let counts = RuleCount::ALL.map(|count| Ok((count, row(counters, count.row(at))?)));

@@ -179,11 +179,11 @@ impl Numbers {
 
 /// [`Classifier::cell`] for a kind that may not exist yet.
 fn cell(column: u8, kind: usize, row: u8) -> usize {
-    Classifier::cell(column, Kind::Other, row) + (kind << 8)
+    Classifier::cell(column, Kind::Other as u32, row) + (kind << 8)
 }
 
 const _: () = assert!(
-    Classifier::cell(5, Kind::TcpSyn, 7) == Classifier::cell(5, Kind::Other, 7) + (1 << 8)
+    Classifier::cell(5, Kind::TcpSyn as u32, 7) == Classifier::cell(5, Kind::Other as u32, 7) + (1 << 8)
         && MAX_CLASSES == 256
         && Classifier::PORTS == 256
 );

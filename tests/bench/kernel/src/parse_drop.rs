@@ -8,8 +8,8 @@ use limiter_common::key::{Family, Source};
 use limiter_common::layout::Bypass;
 use limiter_common::verdict::Exit;
 
-use crate::facts::{self, Facts};
-use crate::{clock, frame, maps, verdict};
+use crate::maps::Notes;
+use crate::{clock, facts, frame, maps, verdict};
 
 /// Every packet that rules apply to is counted as refused, and dropped.
 #[xdp(frags)]
@@ -26,26 +26,24 @@ pub struct Judged {
 
 /// The product's stages with `judge` in the place of its own.
 #[inline(always)]
-pub fn run(context: &XdpContext, judge: impl FnOnce(&Facts, u64) -> Exit) -> u32 {
+pub fn run(context: &XdpContext, judge: impl FnOnce(&Notes, u64) -> Exit) -> u32 {
     let length = frame::length(context);
     let bypass = maps::bypass();
-    let exit = match bypass {
-        Bypass::Pass => Exit::BypassPass,
-        Bypass::Off | Bypass::Shadow => {
-            let mut facts = Facts::NONE;
-            match facts::find_out(context.ctx, length, &raw mut facts) {
-                facts::TO_JUDGE => judge(&facts, clock::now()),
-                exit => Exit::from_number(exit),
-            }
-        }
+    let exit = match (bypass, maps::notes()) {
+        (Bypass::Pass, _) => Exit::BypassPass,
+        (_, None) => Exit::NoPolicy,
+        (_, Some(notes)) => match facts::find_out(context, length, notes) {
+            facts::TO_JUDGE => judge(notes, clock::now()),
+            exit => Exit::from_number(exit),
+        },
     };
     verdict::finish(exit, bypass, length)
 }
 
 /// The rules behind the class, as the product looks them up.
 #[inline(always)]
-pub fn judged(facts: &Facts) -> Judged {
-    let subject = Subject(facts.subject);
+pub fn judged(notes: &Notes) -> Judged {
+    let subject = Subject(notes.subject.get());
     let rules = match maps::set(subject) {
         Some(set) => set.enforced_bits(),
         None => 0,
@@ -54,5 +52,5 @@ pub fn judged(facts: &Facts) -> Judged {
         Family::V4 => Family::V4,
         Family::V6 => Family::V6,
     };
-    Judged { source: Source::from_bits(family, facts.source), rules }
+    Judged { source: Source::from_bits(family, notes.source.get()), rules }
 }

@@ -58,13 +58,13 @@ static YARD_WINDOW: u32 = 1;
 /// Each CPU has values of its own, so what passes is the limit times the CPUs.
 #[xdp(frags)]
 pub fn lru_percpu(context: XdpContext) -> u32 {
-    run(&context, |facts, now| judge::<PerCpu>(&judged(facts), now))
+    run(&context, |notes, now| judge::<PerCpu>(&judged(notes), now))
 }
 
 /// All CPUs share a value. A roll-over may lose what others add at that moment.
 #[xdp(frags)]
 pub fn lru(context: XdpContext) -> u32 {
-    run(&context, |facts, now| judge::<Shared>(&judged(facts), now))
+    run(&context, |notes, now| judge::<Shared>(&judged(notes), now))
 }
 
 /// Where uses lie and how one is added to.
@@ -85,7 +85,7 @@ struct Ask<'a> {
 
 #[inline(always)]
 fn judge<S: Store>(packet: &Judged, now: u64) -> Exit {
-    let ask = Ask { packet, window: now / constant::read(&YARD_WINDOW) as u64 };
+    let ask = Ask { packet, window: now.checked_div(constant::read(&YARD_WINDOW) as u64).unwrap_or(0) };
     let mut found: [Option<Found>; RULES as usize] = [const { None }; RULES as usize];
     let mut rule = 0;
     while rule < RULES {
