@@ -35,13 +35,6 @@ pub trait Bucket {
 
     /// Replaces `old` by `new`, sequentially consistent; false if the slot no longer held `old`.
     fn exchange(&self, slot: u32, old: Word, new: Word) -> bool;
-
-    /// Where the key is, or could go: [`find`]. The kernel puts a function border here, so that the
-    /// verifier doesn't multiply the search with the tries around it.
-    #[inline(always)]
-    fn find(&self, ask: &Ask) -> Place {
-        find(self, ask)
-    }
 }
 
 /// How a claim ended.
@@ -65,11 +58,12 @@ pub enum Claim {
     Contended,
 }
 
-/// What a claim would be granted now. A refusal marks the key as spent, so
+/// What a claim would be granted now, and where it would begin. A refusal marks the key as spent, so
 /// that nobody displaces it while it is being limited; nothing is debited or inserted.
 #[inline(always)]
-pub fn look<B: Bucket>(bucket: &B, ask: &Ask) -> Room {
-    match bucket.find(ask) {
+pub fn look<B: Bucket>(bucket: &B, ask: &Ask) -> (Room, Place) {
+    let place = find(bucket, ask);
+    let room = match place {
         Place::Own(slot) => {
             let word = bucket.load(slot);
             let own = word.belongs_to(ask.fingerprint) && ask.counts(word);
@@ -84,7 +78,8 @@ pub fn look<B: Bucket>(bucket: &B, ask: &Ask) -> Room {
         Place::Free(_) | Place::Cold(_) => ask.room(0),
         // Nothing is kept of who can't be judged here, so no chunk either: each packet is counted.
         Place::Full => less(ask.room(0), Room::Cost),
-    }
+    };
+    (room, place)
 }
 
 #[inline(always)]
@@ -106,7 +101,7 @@ pub fn claim<B: Bucket>(bucket: &B, ask: &Ask) -> Claim {
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);
-        if let Some(claim) = attempt(bucket, ask, bucket.find(ask)) {
+        if let Some(claim) = attempt(bucket, ask, find(bucket, ask)) {
             return claim;
         }
     }

@@ -31,14 +31,14 @@ pub fn take(pools: &impl Pools, want: Want) -> Taken {
     if room == Room::None {
         return refused;
     }
-    if room == Room::More && want.more() != want.least() {
-        let taken = draw(pools, want.chunk());
+    let mut wanted = if room == Room::More { want.chunk() } else { want.one() };
+    let mut taken = draw(pools, wanted);
+    if taken.why() == Some(Why::NoRoom) && wanted != want.one() {
         // Others were faster: there may still be enough for one.
-        if taken.why() != Some(Why::NoRoom) {
-            return if taken == Taken::ONE { Taken::CHUNK } else { taken };
-        }
+        wanted = want.one();
+        taken = draw(pools, wanted);
     }
-    draw(pools, want.one())
+    if taken == Taken::ONE && wanted != want.one() { Taken::CHUNK } else { taken }
 }
 
 /// The least room of all, and the refusal if there is none.

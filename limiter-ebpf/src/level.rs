@@ -15,9 +15,8 @@ use crate::pool;
 use crate::ticket::Open;
 
 /// A packed [`Space`].
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn source_look(want: u64) -> u32 {
+#[inline(always)]
+pub fn source_look(want: u64) -> u32 {
     match maps::notes().and_then(|notes| Some((notes, maps::set(Subject(notes.subject.get()))?))) {
         Some((notes, set)) if set.limits(Level::Source) => {
             look(notes, set, Level::Source as u32, want).0
@@ -27,9 +26,8 @@ pub extern "C" fn source_look(want: u64) -> u32 {
 }
 
 /// A packed [`Drawn`].
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn source_draw(want: u64) -> u64 {
+#[inline(always)]
+pub fn source_draw(want: u64) -> u64 {
     match maps::notes().and_then(|notes| Some((notes, maps::set(Subject(notes.subject.get()))?))) {
         Some((notes, set)) if set.limits(Level::Source) => {
             draw(notes, set, Level::Source as u32, want).0
@@ -53,9 +51,8 @@ fn coarse(level: u32) -> Option<(&'static Notes, Open)> {
 }
 
 /// A packed [`Space`].
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn coarse_look(level: u32, want: u64) -> u32 {
+#[inline(always)]
+pub fn coarse_look(level: u32, want: u64) -> u32 {
     let Some((notes, open)) = coarse(level) else {
         return Space::MORE.0;
     };
@@ -77,9 +74,8 @@ pub extern "C" fn coarse_look(level: u32, want: u64) -> u32 {
 }
 
 /// A packed [`Drawn`].
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn coarse_draw(level: u32, want: u64) -> u64 {
+#[inline(always)]
+pub fn coarse_draw(level: u32, want: u64) -> u64 {
     let Some((notes, mut open)) = coarse(level) else {
         return 0;
     };
@@ -98,9 +94,8 @@ pub extern "C" fn coarse_draw(level: u32, want: u64) -> u64 {
 }
 
 /// Takes what a source's ticket gets off the ticket of its prefix or total.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn coarse_spend(level: u32, want: u64) -> u32 {
+#[inline(always)]
+pub fn coarse_spend(level: u32, want: u64) -> u32 {
     if let Some((_, open)) = coarse(level) {
         let (packets, bytes) = Want(want).least();
         open.ticket.spend(packets, bytes);

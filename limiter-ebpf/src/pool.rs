@@ -19,12 +19,11 @@ use crate::maps::{self, Notes};
 use crate::stats;
 
 /// A bucket of the table: eight words in a cache line, shared by all CPUs and the daemon.
-struct TableBucket<'a> {
+struct TableBucket {
     words: *mut u64,
-    pool: &'a Pool,
 }
 
-impl TableBucket<'_> {
+impl TableBucket {
     #[inline(always)]
     fn word(&self, slot: u32) -> *mut u64 {
         // SAFETY: the map's value is eight words, and `slot` is below eight.
@@ -32,7 +31,7 @@ impl TableBucket<'_> {
     }
 }
 
-impl Bucket for TableBucket<'_> {
+impl Bucket for TableBucket {
     #[inline(always)]
     fn load(&self, slot: u32) -> Word {
         // SAFETY: an aligned word of a map's value; the read is one instruction. (LLVM can't select
@@ -51,12 +50,6 @@ impl Bucket for TableBucket<'_> {
             )
             .1
         }
-    }
-
-    #[inline(always)]
-    fn find(&self, _: &Ask) -> Place {
-        find(self.pool.name);
-        self.pool.place()
     }
 }
 
@@ -103,8 +96,8 @@ impl Pool {
     }
 
     #[inline(always)]
-    fn words(&self) -> Option<TableBucket<'_>> {
-        Some(TableBucket { words: maps::words(self.bucket())?, pool: self })
+    fn words(&self) -> Option<TableBucket> {
+        Some(TableBucket { words: maps::words(self.bucket())? })
     }
 
     /// What to ask for `cost`, or better `more`.
@@ -138,7 +131,7 @@ impl Pool {
     }
 }
 
-/// Looks where the key is, or could go, and notes it. (The bucket's search as a function of its own.)
+/// Looks again where the key is, or could go, and notes it.
 #[inline(never)]
 #[unsafe(no_mangle)]
 pub extern "C" fn find(name: u32) -> u32 {
@@ -166,7 +159,9 @@ extern "C" fn pool_room(name: u32, want: u64) -> u32 {
 fn look(name: u32, want: u64) -> Option<Room> {
     let pool = Pool::open(name)?;
     let ask = pool.ask(Want(want).costs(pool.rule))?;
-    Some(bucket::look(&pool.words()?, &ask))
+    let (room, place) = bucket::look(&pool.words()?, &ask);
+    pool.notes.place(name as usize).set(place.pack());
+    Some(room)
 }
 
 /// One try to take what is wanted: a packed [`Step`]. Called after [`room`], for the same pool.

@@ -9,6 +9,7 @@ use aya_ebpf::bindings::BPF_ANY;
 use aya_ebpf::macros::{map, xdp};
 use aya_ebpf::maps::{Array, LruHashMap, LruPerCpuHashMap, PerCpuArray};
 use aya_ebpf::programs::XdpContext;
+use limiter_common::clock::Tick;
 use limiter_common::key::{Key as LimiterKey, Level};
 use limiter_common::verdict::Exit;
 
@@ -85,7 +86,7 @@ struct Ask<'a> {
 
 #[inline(always)]
 fn judge<S: Store>(packet: &Judged, now: u64) -> Exit {
-    let ask = Ask { packet, window: now.checked_div(constant::read(&YARD_WINDOW) as u64).unwrap_or(0) };
+    let ask = Ask { packet, window: Tick::from_unix_nanos(now).0.checked_div(constant::read(&YARD_WINDOW) as u64).unwrap_or(0) };
     let mut found: [Option<Found>; RULES as usize] = [const { None }; RULES as usize];
     let mut rule = 0;
     while rule < RULES {
