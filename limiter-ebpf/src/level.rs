@@ -1,6 +1,6 @@
 //! A packet's pools, one level at a time: the loops over its rules, and this CPU's tickets for prefix and
-//! total before them. Functions of their own, so that sets of rules are just numbers to the verifier: it
-//! would follow each of 2^32 ways to come to one.
+//! total before them. What a loop comes to goes through [`Notes::forget`]: the verifier would follow each
+//! way to come to it.
 
 use limiter_common::border::{Drawn, Space, Subject, Taken, Why};
 use limiter_common::bucket::Room;
@@ -10,109 +10,96 @@ use limiter_common::take::{Step, draw_each, give_back_each, room_each};
 use limiter_common::ticket::Cover;
 use limiter_common::want::Want;
 
-use crate::maps::{self, Notes};
+use crate::maps::Notes;
 use crate::pool;
-use crate::ticket::Open;
+use crate::ticket::{self, Open};
 
-/// A packed [`Space`].
+/// What sources have room for.
 #[inline(always)]
-pub fn source_look(want: u64) -> u32 {
-    match maps::notes().and_then(|notes| Some((notes, maps::set(Subject(notes.subject.get()))?))) {
-        Some((notes, set)) if set.limits(Level::Source) => {
-            look(notes, set, Level::Source as u32, want).0
-        }
-        _ => Space::MORE.0,
+pub fn source_look(notes: &Notes, set: &RuleSet, want: Want) -> Space {
+    if set.limits(Level::Source) { look(notes, set, Level::Source, want.0) } else { Space::MORE }
+}
+
+#[inline(always)]
+pub fn source_draw(notes: &Notes, set: &RuleSet, want: Want) -> Drawn {
+    if set.limits(Level::Source) { draw(notes, set, Level::Source, want.0) } else { Drawn(0) }
+}
+
+/// In the notes as a level's room: nothing has to be drawn; the ticket has enough, or no rule limits it.
+const ENOUGH: u32 = u32::MAX;
+
+/// What prefixes or totals have room for, this CPU's ticket first.
+#[inline(always)]
+pub fn coarse_look(notes: &Notes, set: &'static RuleSet, level: Level, want: Want) -> Space {
+    let room = notes.room(level as usize);
+    room.set(ENOUGH);
+    if !set.limits(level) {
+        return Space::MORE;
     }
-}
-
-/// A packed [`Drawn`].
-#[inline(always)]
-pub fn source_draw(want: u64) -> u64 {
-    match maps::notes().and_then(|notes| Some((notes, maps::set(Subject(notes.subject.get()))?))) {
-        Some((notes, set)) if set.limits(Level::Source) => {
-            draw(notes, set, Level::Source as u32, want).0
-        }
-        _ => 0,
-    }
-}
-
-/// This CPU's ticket for the packet's prefix or total, if some rule of its set limits that level.
-#[inline(always)]
-fn coarse(level: u32) -> Option<(&'static Notes, Open)> {
-    let notes = maps::notes()?;
-    let (source, now) = (notes.source.get(), notes.now.get());
-    let subject = Subject(notes.subject.get());
-    let open = if level == Level::Total as u32 {
-        Open::find(source, Level::Total, subject, now)?
-    } else {
-        Open::find(source, Level::Prefix, subject, now)?
-    };
-    if open.set.limits(Level::from_index(level)) { Some((notes, open)) } else { None }
-}
-
-/// A packed [`Space`].
-#[inline(always)]
-pub fn coarse_look(level: u32, want: u64) -> u32 {
-    let Some((notes, open)) = coarse(level) else {
-        return Space::MORE.0;
+    let (source, subject) = (notes.source.get(), Subject(notes.subject.get()));
+    let Some(open) = Open::find(source, level, subject, notes.now.get()) else {
+        return Space::MORE;
     };
     let mut open = open.own();
-    let space = match open.ticket.cover(Want(want), notes.length.get(), open.set.byte_shift()) {
+    notes.ticket(level as usize).set(open.number);
+    match open.ticket.cover(want, notes.length.get(), set.byte_shift()) {
         Cover::Enough => Space::MORE,
         Cover::Refused(taken) => Space::new(Room::None, taken.place()),
         Cover::Lacks(lacks) => {
-            let space = look(notes, open.set, level, lacks.0);
+            let space = look(notes, set, level, notes.forget(lacks.0));
             if space.room() == Room::None {
-                let level = Level::from_index(level);
                 open.refuse(Taken::refused(Why::NoRoom, level, space.place()), notes);
             }
+            room.set(space.room() as u32);
             space
         }
-    };
-    notes.room(level as usize).set(space.room() as u32);
-    space.0
+    }
 }
 
-/// A packed [`Drawn`].
+/// Draws what the ticket for prefix or total lacks.
 #[inline(always)]
-pub fn coarse_draw(level: u32, want: u64) -> u64 {
-    let Some((notes, mut open)) = coarse(level) else {
-        return 0;
-    };
-    let Cover::Lacks(lacks) =
-        open.ticket.cover(Want(want), notes.length.get(), open.set.byte_shift())
-    else {
-        return 0;
-    };
-    let plenty = notes.room(level as usize).get() == Room::More as u32;
-    let lacks = if plenty { lacks.chunk() } else { lacks.one() };
-    let drawn = draw(notes, open.set, level, lacks.0);
-    if drawn.complete() {
-        open.add(lacks.least(), notes);
+pub fn coarse_draw(notes: &Notes, set: &'static RuleSet, level: Level, want: Want) -> Drawn {
+    let room = notes.room(level as usize).get();
+    if room == ENOUGH {
+        return Drawn(0);
     }
-    drawn.0
+    let Some(ticket) = ticket::at(notes.ticket(level as usize).get()) else {
+        return Drawn(0);
+    };
+    let Cover::Lacks(lacks) = ticket.cover(want, notes.length.get(), set.byte_shift()) else {
+        return Drawn(0);
+    };
+    let lacks = if room == Room::More as u32 { lacks.chunk() } else { lacks.one() };
+    let lacks = Want(notes.forget(lacks.0));
+    let drawn = draw(notes, set, level, lacks.0);
+    if drawn.complete() {
+        let end = notes.end_of(set.window()).unix_nanos();
+        ticket.add(lacks.least(), set.byte_shift(), end);
+    }
+    drawn
 }
 
 /// Takes what a source's ticket gets off the ticket of its prefix or total.
 #[inline(always)]
-pub fn coarse_spend(level: u32, want: u64) -> u32 {
-    if let Some((_, open)) = coarse(level) {
-        let (packets, bytes) = Want(want).least();
-        open.ticket.spend(packets, bytes);
+pub fn coarse_spend(notes: &Notes, set: &RuleSet, level: Level, want: Want) {
+    if set.limits(level)
+        && let Some(ticket) = ticket::at(notes.ticket(level as usize).get())
+    {
+        let (packets, bytes) = want.least();
+        ticket.spend(packets, bytes);
     }
-    0
 }
 
 #[inline(always)]
-fn look(notes: &Notes, set: &RuleSet, level: u32, want: u64) -> Space {
-    let name = pool::name(Subject(notes.subject.get()).generation(), level);
-    room_each(set, |place| pool::room(name | place, want))
+fn look(notes: &Notes, set: &RuleSet, level: Level, want: u64) -> Space {
+    let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
+    Space(notes.forget(room_each(set, |place| pool::room(name | place, want)).0 as u64) as u32)
 }
 
 /// All pools of the level, or none.
 #[inline(always)]
-fn draw(notes: &Notes, set: &RuleSet, level: u32, want: u64) -> Drawn {
-    let name = pool::name(Subject(notes.subject.get()).generation(), level);
+fn draw(notes: &Notes, set: &RuleSet, level: Level, want: u64) -> Drawn {
+    let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
     let step = |place| {
         let step = Step::unpack(pool::draw(name | place, want));
         if step == Step::Again {
@@ -120,7 +107,7 @@ fn draw(notes: &Notes, set: &RuleSet, level: u32, want: u64) -> Drawn {
         }
         step
     };
-    let drawn = draw_each(set, &notes, step);
+    let drawn = Drawn(notes.forget(draw_each(set, &notes, step).0));
     if !drawn.complete() {
         level_give_back(drawn.0, name, want);
     }

@@ -19,7 +19,7 @@ use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
 use limiter_common::counters::{Count, ROWS};
 use limiter_common::border::Subject;
-use limiter_common::clock::Tick;
+use limiter_common::clock::{Tick, WindowLength};
 use limiter_common::key::Level;
 use limiter_common::layout::{
     AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,
@@ -63,11 +63,23 @@ pub struct Notes {
     pub tick: Note<u64>,
     pub source: Note<u64>,
     debited: Note<u64>,
+    forgotten: Note<u64>,
     hash: [Note<u64>; 4],
     pub length: Note<u32>,
     reserved: Note<u32>,
     rooms: [Note<u32>; 4],
+    tickets: [Note<u32>; 4],
+    edges: [Edge; 16],
     places: [Note<u32>; 128],
+}
+
+/// Where the window of a length ends that holds a tick: kept from one packet to the next, since a division
+/// costs as much as many of the other steps together.
+#[repr(C)]
+struct Edge {
+    tick: Note<u64>,
+    end: Note<u64>,
+    window: Note<u64>,
 }
 
 /// A number in this CPU's memory. Accesses are volatile, so that it really lies there.
@@ -97,6 +109,32 @@ impl Notes {
         self.now.set(now);
         self.tick.set(Tick::from_unix_nanos(now).0);
         self.length.set(length);
+    }
+
+    /// The end of the window of this length that holds the packet's tick.
+    #[inline(always)]
+    pub fn end_of(&self, window: WindowLength) -> Tick {
+        let (edge, length) = (&self.edges[window.ticks() as usize & 15], window.ticks() as u64);
+        if edge.tick.get() != self.tick.get() || edge.window.get() != length {
+            edge.end.set(window.end_of(Tick(self.tick.get())).0);
+            edge.tick.set(self.tick.get());
+            edge.window.set(length);
+        }
+        Tick(edge.end.get())
+    }
+
+    /// Which ticket of a coarse level is the packet's: [`ticket_at`].
+    #[inline(always)]
+    pub fn ticket(&self, level: usize) -> &Note<u32> {
+        &self.tickets[level & 3]
+    }
+
+    /// The same number, as one of which the verifier knows nothing: it would follow each way in which it
+    /// came about.
+    #[inline(always)]
+    pub fn forget(&self, number: u64) -> u64 {
+        self.forgotten.set(number);
+        self.forgotten.get()
     }
 
     /// What a level was seen to have room for.
@@ -247,14 +285,19 @@ pub fn counter(row: u32) -> Option<*mut Count> {
     COUNTERS.get_ptr_mut(row)
 }
 
-/// This CPU's ticket of a level, at a place: any number; at the total level a set's.
+/// The number of a level's ticket at a place: any number; at the total level a set's.
 #[inline(always)]
-pub fn ticket(level: Level, place: u32) -> Option<*mut Ticket> {
-    let at = match level {
+pub fn ticket_number(level: Level, place: u32) -> u32 {
+    match level {
         Level::Total => place & (MAX_SETS - 1),
         Level::Prefix => MAX_SETS + (place & (PREFIX_TICKETS - 1)),
         Level::Source => COARSE_PAGES * TICKETS_PER_PAGE + (place & constant(&TICKET_MASK)),
-    };
+    }
+}
+
+/// This CPU's ticket with a number.
+#[inline(always)]
+pub fn ticket_at(at: u32) -> Option<*mut Ticket> {
     let page = TICKETS.get_ptr_mut(at / TICKETS_PER_PAGE)?;
     // SAFETY: the map's value is a page of so many tickets.
     Some(unsafe { page.cast::<Ticket>().add((at % TICKETS_PER_PAGE) as usize) })

@@ -107,7 +107,7 @@ impl Pool {
             fingerprint: self.hash.fingerprint(self.rule.id()),
             now: self.now,
             window: self.rule.window(),
-            end: self.rule.window().end_of(self.now),
+            end: self.notes.end_of(self.rule.window()),
             limit: self.rule.limit(self.level())?,
             cost,
             more,

@@ -12,7 +12,7 @@ use crate::maps::{self, Notes};
 
 /// For the packet in this CPU's notes: takes what is wanted out of every pool of its rules, or out of none.
 #[inline(always)]
-pub fn take(notes: &Notes, set: &RuleSet, want: Want) -> Taken {
+pub fn take(notes: &Notes, set: &'static RuleSet, want: Want) -> Taken {
     let Some(meta) = maps::meta() else {
         return Taken::ONE;
     };
@@ -27,32 +27,35 @@ pub fn take(notes: &Notes, set: &RuleSet, want: Want) -> Taken {
     notes.hash(Level::Total as usize).set(hashes[0].0);
     notes.hash(Level::Prefix as usize).set(hashes[1].0);
     notes.hash(Level::Source as usize).set(hashes[2].0);
-    limiter_common::take::take(&Noted, want)
+    limiter_common::take::take(&Noted { notes, set }, want)
 }
 
 /// The pools of the packet in this CPU's notes.
-struct Noted;
+struct Noted<'a> {
+    notes: &'a Notes,
+    set: &'static RuleSet,
+}
 
-impl Pools for Noted {
+impl Pools for Noted<'_> {
     #[inline(always)]
     fn look(&self, level: Level, want: Want) -> Space {
-        Space(match level {
-            Level::Source => level::source_look(want.0),
-            _ => level::coarse_look(level as u32, want.0),
-        })
+        match level {
+            Level::Source => level::source_look(self.notes, self.set, want),
+            _ => level::coarse_look(self.notes, self.set, level, want),
+        }
     }
 
     #[inline(always)]
     fn draw(&self, level: Level, want: Want) -> Drawn {
-        Drawn(match level {
-            Level::Source => level::source_draw(want.0),
-            _ => level::coarse_draw(level as u32, want.0),
-        })
+        match level {
+            Level::Source => level::source_draw(self.notes, self.set, want),
+            _ => level::coarse_draw(self.notes, self.set, level, want),
+        }
     }
 
     #[inline(always)]
     fn spend(&self, want: Want) {
-        level::coarse_spend(Level::Total as u32, want.0);
-        level::coarse_spend(Level::Prefix as u32, want.0);
+        level::coarse_spend(self.notes, self.set, Level::Total, want);
+        level::coarse_spend(self.notes, self.set, Level::Prefix, want);
     }
 }

@@ -1,7 +1,6 @@
 //! This CPU's tickets: the one look-up of the common packet, and how a source's ticket is filled.
 
 use limiter_common::border::{Subject, Taken, Why};
-use limiter_common::clock::Tick;
 use limiter_common::hash::ticket_place;
 use limiter_common::key::{Level, Source};
 use limiter_common::layout::RuleSet;
@@ -13,6 +12,7 @@ use crate::take::take;
 
 /// A ticket, and what is needed to use it.
 pub struct Open {
+    pub number: u32,
     pub ticket: &'static mut Ticket,
     pub set: &'static RuleSet,
     pub holder: Holder,
@@ -33,9 +33,9 @@ impl Open {
             Level::Total => subject.set(),
             _ => ticket_place(maps::meta()?.seed(), &holder),
         };
-        // SAFETY: this CPU's own map value, and nothing else on this CPU runs meanwhile.
-        let ticket = unsafe { &mut *maps::ticket(level, place)? };
-        Some(Self { ticket, set, holder, moment: Moment { now, life: set.life() } })
+        let number = maps::ticket_number(level, place);
+        let ticket = at(number)?;
+        Some(Self { number, ticket, set, holder, moment: Moment { now, life: set.life() } })
     }
 
     /// Makes it the holder's.
@@ -51,17 +51,23 @@ impl Open {
         let subject = Subject(notes.subject.get());
         if let Some(rule) = maps::rule(subject.generation(), taken.place()) {
             let from = if rule.counts_packets() { 0 } else { notes.length.get() };
-            let end = rule.window().end_of(Tick(notes.tick.get()));
-            self.ticket.refuse(taken, from, end.unix_nanos());
+            self.ticket.refuse(taken, from, notes.end_of(rule.window()).unix_nanos());
         }
     }
 
     /// Adds what was granted.
     #[inline(always)]
     pub fn add(&mut self, amount: (u32, u32), notes: &Notes) {
-        let end = self.set.window().end_of(Tick(notes.tick.get()));
+        let end = notes.end_of(self.set.window());
         self.ticket.add(amount, self.set.byte_shift(), end.unix_nanos());
     }
+}
+
+/// This CPU's ticket with a number.
+#[inline(always)]
+pub fn at(number: u32) -> Option<&'static mut Ticket> {
+    // SAFETY: this CPU's own map value, and nothing else on this CPU runs meanwhile.
+    maps::ticket_at(number).map(|ticket| unsafe { &mut *ticket })
 }
 
 /// Judges the packet in the notes by its source's ticket for its set of rules.
@@ -88,8 +94,8 @@ pub extern "C" fn fill(now: u64, length: u32) -> u32 {
     else {
         return Taken::ONE.0;
     };
-    let want = open.ticket.want(length, open.set.byte_shift());
-    let taken = take(notes, open.set, want);
+    let want = Want(notes.forget(open.ticket.want(length, open.set.byte_shift()).0));
+    let taken = Taken(notes.forget(take(notes, open.set, want).0 as u64) as u32);
     match taken.why() {
         None => {
             open.add(granted(taken, want), notes);
