@@ -127,7 +127,8 @@ impl Ticket {
 
     /// Whether it is this holder's, under this policy, and not yet stale.
     #[inline(always)]
-    fn holds(&self, holder: Holder, Moment { now, life }: Moment) -> bool {
+    #[must_use]
+    pub fn holds(&self, holder: Holder, Moment { now, life }: Moment) -> bool {
         let left = self.end.wrapping_sub(now).wrapping_sub(1);
         self.key == holder.key
             && self.name == holder.name

@@ -28,6 +28,19 @@ pub fn source_draw(notes: &Notes, set: &RuleSet, want: Want) -> Drawn {
 /// In the notes as a level's room: nothing has to be drawn; the ticket has enough, or no rule limits it.
 const ENOUGH: u32 = u32::MAX;
 
+/// Whether this CPU has a ticket for the packet's prefix, if one is needed.
+#[inline(always)]
+pub fn has_prefix_ticket(notes: &Notes, set: &RuleSet) -> bool {
+    let (source, subject) = (notes.source.get(), Subject(notes.subject.get()));
+    if !set.limits(Level::Prefix) {
+        return true;
+    }
+    match Open::find(source, Level::Prefix, subject, notes.now.get()) {
+        Some(open) => open.ticket.holds(open.holder, open.moment),
+        None => true,
+    }
+}
+
 /// What prefixes or totals have room for, this CPU's ticket first.
 #[inline(always)]
 pub fn coarse_look(notes: &Notes, set: &'static RuleSet, level: Level, want: Want) -> Space {

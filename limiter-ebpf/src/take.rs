@@ -19,15 +19,25 @@ pub fn take(notes: &Notes, set: &'static RuleSet, want: Want) -> Taken {
     let source = Source::from_bits(Subject(notes.subject.get()).family(), notes.source.get());
     let hash = |level| KeyHash::of(meta.seed(), source.key(level));
     let hashes = [KeyHash(meta.total), hash(Level::Prefix), hash(Level::Source)];
-    let (first, second) = set.first_groups();
-    for group in [first, second] {
-        maps::touch(hashes[2].bucket(group, maps::bucket_mask()));
+    touch(set, hashes[2]);
+    if !level::has_prefix_ticket(notes, set) {
+        touch(set, hashes[1]);
     }
     // Not as a loop: the verifier wants to see the places as constants.
     notes.hash(Level::Total as usize).set(hashes[0].0);
     notes.hash(Level::Prefix as usize).set(hashes[1].0);
     notes.hash(Level::Source as usize).set(hashes[2].0);
     limiter_common::take::take(&Noted { notes, set }, want)
+}
+
+/// Begins to fetch a key's words. What comes before their use then runs while the memory is at it.
+#[inline(always)]
+fn touch(set: &RuleSet, hash: KeyHash) {
+    let (first, second) = set.first_groups();
+    maps::touch(hash.bucket(first, maps::bucket_mask()));
+    if second != first {
+        maps::touch(hash.bucket(second, maps::bucket_mask()));
+    }
 }
 
 /// The pools of the packet in this CPU's notes.

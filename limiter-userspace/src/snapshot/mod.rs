@@ -2,6 +2,7 @@
 //! overrides and time give the same bytes. Writes nothing, reads no clock.
 
 mod classes;
+mod pairs;
 mod registry;
 mod row;
 mod rows;
@@ -114,8 +115,10 @@ impl Snapshot {
         version: u64,
         now: UnixNanos,
     ) -> Result<Self, CompileError> {
-        let Classes { classifier, sets } = Classes::of(policy.rules())?;
-        let next = registry.next(policy.rules(), now)?;
+        let classes = Classes::of(policy.rules())?;
+        let partners = pairs::partners(&classes, policy.rules().len());
+        let next = registry.next(policy.rules(), &partners, now)?;
+        let Classes { classifier, sets } = classes;
         let mut rules: Vec<RuleEntry> =
             policy.rules().iter().zip(&next.assigned).map(|(rule, to)| entry(rule, *to)).collect();
         rules.resize(MAX_RULES as usize, blank());

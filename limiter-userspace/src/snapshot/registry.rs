@@ -107,8 +107,14 @@ impl Registry {
             .find(|(_, row)| row.name == name)
     }
 
-    /// Gives every rule its row and id, and retires the others.
-    pub(super) fn next(&self, rules: &[Rule], now: UnixNanos) -> Result<Next, CompileError> {
+    /// Gives every rule its row and id, and retires the others. `partners`: by rule, the one to share a
+    /// bucket with; rules that have a row already keep it.
+    pub(super) fn next(
+        &self,
+        rules: &[Rule],
+        partners: &[Option<usize>],
+        now: UnixNanos,
+    ) -> Result<Next, CompileError> {
         let mut registry = self.clone();
         registry.retire(rules, now);
         // Names that have a row take it before new ones look for a place.
@@ -121,8 +127,18 @@ impl Registry {
             places.push(place);
         }
         let mut next = Next { registry, assigned: Vec::new(), reused_rows: Vec::new() };
-        for (rule, place) in rules.iter().zip(places) {
-            next.assign(rule, place, self)?;
+        for (at, rule) in rules.iter().enumerate() {
+            // Of 64 rows at most 32 are in use before and at most 32 are wanted: one is always left.
+            let place = match places[at] {
+                Some(place) => place,
+                None => {
+                    let partner = partners.get(at).copied().flatten();
+                    let beside = partner.map(|partner| places[partner]);
+                    next.take_place(beside, self).ok_or(CompileError::Ids)?
+                }
+            };
+            places[at] = Some(place);
+            next.assign(rule, place)?;
         }
         Ok(next)
     }
@@ -137,18 +153,31 @@ impl Registry {
         }
     }
 
-    /// A row for a new name: a free one, else the one that retired longest ago. Rows of the policy
+    /// Since when a row can be given to a new name, 0 if it is free; `None` if it can't. Rows of the policy
     /// before this one are left alone, whatever the clock says: packets may still be counted there.
-    fn place_for_new(&self, before: &Self) -> Option<usize> {
-        let age = |place: &usize| match &self.rows[*place] {
+    fn available(&self, place: usize, before: &Self) -> Option<UnixNanos> {
+        let in_use = before.rows[place].as_ref().is_some_and(|row| row.retired.is_none());
+        match &self.rows[place] {
+            _ if in_use => None,
             None => Some(UnixNanos(0)),
             Some(row) => row.retired,
+        }
+    }
+
+    /// A row for a new name: beside its partner, or with room for it, if it has one and that can be; else a
+    /// free one, else the one that retired longest ago.
+    fn place_for_new(&self, beside: Option<Option<usize>>, before: &Self) -> Option<usize> {
+        let free = |place: usize| self.available(place, before);
+        if let Some(Some(partner)) = beside
+            && free(partner ^ 1).is_some()
+        {
+            return Some(partner ^ 1);
+        }
+        let roomy = |place: &usize| beside != Some(None) || free(place ^ 1).is_some();
+        let best = |places: &mut dyn Iterator<Item = usize>| {
+            places.filter_map(|place| Some((free(place)?, place))).min().map(|(_, place)| place)
         };
-        let in_use =
-            |place: &usize| before.rows[*place].as_ref().is_some_and(|row| row.retired.is_none());
-        (0..self.rows.len())
-            .filter(|place| age(place).is_some() && !in_use(place))
-            .min_by_key(|place| (age(place), *place))
+        best(&mut (0..self.rows.len()).filter(roomy)).or_else(|| best(&mut (0..self.rows.len())))
     }
 
     fn new_id(&mut self) -> Result<u32, CompileError> {
@@ -159,22 +188,15 @@ impl Registry {
 }
 
 impl Next {
-    fn assign(
-        &mut self,
-        rule: &Rule,
-        place: Option<usize>,
-        before: &Registry,
-    ) -> Result<(), CompileError> {
-        // Of 64 rows at most 32 are in use before and at most 32 are wanted: one is always left.
-        let place = match place {
-            Some(place) => place,
-            None => {
-                let place = self.registry.place_for_new(before).ok_or(CompileError::Ids)?;
-                self.reused_rows.push(place as u32);
-                self.registry.rows[place] = None;
-                place
-            }
-        };
+    /// A row for a new name, which holds nobody's counts any more.
+    fn take_place(&mut self, beside: Option<Option<usize>>, before: &Registry) -> Option<usize> {
+        let place = self.registry.place_for_new(beside, before)?;
+        self.reused_rows.push(place as u32);
+        self.registry.rows[place] = None;
+        Some(place)
+    }
+
+    fn assign(&mut self, rule: &Rule, place: usize) -> Result<(), CompileError> {
         let old = self.registry.rows[place].take();
         let unit = unit(rule, old.as_ref());
         let id = match &old {
