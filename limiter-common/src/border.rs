@@ -147,11 +147,25 @@ impl Taken {
     /// Every pool was debited, for a chunk.
     pub const CHUNK: Self = Self(3);
 
-    /// No pool was debited: the reason in bits 0–1, the level in 2–3, the place in 4–15.
+    /// No pool was debited: the reason in bits 0–1, the level in 2–3, the place in 4–8.
     #[inline(always)]
     #[must_use]
     pub const fn refused(why: Why, level: Level, place: u32) -> Self {
-        Self(why as u32 | (level as u32) << 2 | (place & 0xfff) << 4)
+        Self(why as u32 | (level as u32) << 2 | (place & 0x1f) << 4)
+    }
+
+    /// The same with the refusing rule's counter row in bits 9–14.
+    #[inline(always)]
+    #[must_use]
+    pub const fn with_row(self, row: u32) -> Self {
+        Self(self.0 & 0x1ff | (row & 0x3f) << 9)
+    }
+
+    /// The refusing rule's counter row.
+    #[inline(always)]
+    #[must_use]
+    pub const fn row(self) -> u32 {
+        self.0 >> 9 & 0x3f
     }
 
     /// `None` if every pool was debited.
@@ -176,7 +190,7 @@ impl Taken {
     #[inline(always)]
     #[must_use]
     pub const fn place(self) -> u32 {
-        self.0 >> 4 & 0xfff
+        self.0 >> 4 & 0x1f
     }
 
     /// All of it.
@@ -218,7 +232,9 @@ mod tests {
             assert_eq!(drawn.rules(), 0x8000_0001);
             let taken = drawn.at(Level::Prefix);
             assert_eq!(taken, Taken::refused(why, Level::Prefix, 31));
+            let taken = taken.with_row(63);
             assert_eq!((taken.why(), taken.level(), taken.place()), (Some(why), Level::Prefix, 31));
+            assert_eq!((taken.row(), Taken(u32::from(taken.low()))), (63, taken));
         }
         assert!(Drawn(0xffff_ffff).complete());
         assert_eq!((Taken::ONE.why(), Taken::CHUNK.why()), (None, None));

@@ -46,15 +46,13 @@ impl KeyHash {
     }
 }
 
-/// The place of a key's ticket: the upper half counts. Multiplying by a secret odd number is enough here: a
+/// The place of a key's ticket: its upper bits. Multiplying by a secret odd number is enough here: a
 /// collision costs time and changes no verdict.
 #[inline(always)]
 #[must_use]
 pub const fn ticket_place(Seed([k0, k1]): Seed, holder: &Holder) -> u32 {
     let name = (holder.name() as u64).wrapping_mul(0x9e37_79b9 << 20);
-    let mixed = (holder.key() ^ k0 ^ name).wrapping_mul(k1 | 1);
-    let mixed = (mixed ^ mixed >> 32).wrapping_mul(k0 | 1);
-    (mixed >> 32) as u32
+    ((holder.key() ^ k0 ^ name).wrapping_mul(k1 | 1) >> 40) as u32
 }
 
 /// Both halves of the seed go in as secrets that the bits are multiplied by, with folds between, so that

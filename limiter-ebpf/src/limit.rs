@@ -24,7 +24,7 @@ pub fn limit(notes: &Notes, bypass: Bypass, now: u64, length: u32) -> Exit {
             Answer::Ask => Taken(fill(now, length)),
         };
         if let Some(why) = taken.why() {
-            return refused(subject, taken, why, bypass, length);
+            return refused(taken, why, bypass, length);
         }
         passed(set, length);
     }
@@ -105,15 +105,12 @@ extern "C" fn count_shadow(i: u32, length: u32) -> u32 {
 
 /// Counts a refusal where it was decided.
 #[inline(always)]
-fn refused(subject: Subject, taken: Taken, why: Why, bypass: Bypass, length: u32) -> Exit {
-    let Some(rule) = maps::rule(subject.generation(), taken.place()) else {
-        return Exit::NoPolicy;
-    };
+fn refused(taken: Taken, why: Why, bypass: Bypass, length: u32) -> Exit {
     let (count, exit) = match (why, bypass) {
         (Why::Changing, _) => (RuleCount::Contended, Exit::Contended),
         (Why::NoRoom, Bypass::Shadow) => (RuleCount::WouldRefuse(taken.level()), Exit::Refused),
         (Why::NoRoom, _) => (RuleCount::Refused(taken.level()), Exit::Refused),
     };
-    stats::rule(rule.row(), count, length);
+    stats::rule(taken.row(), count, length);
     exit
 }

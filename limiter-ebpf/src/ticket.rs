@@ -45,14 +45,19 @@ impl Open {
         self
     }
 
-    /// Notes the refusal of a packet.
+    /// Notes the refusal of a packet; the answer is the refusal with its rule's counter row.
     #[inline(always)]
-    pub fn refuse(&mut self, taken: Taken, notes: &Notes) {
+    pub fn refuse(&mut self, taken: Taken, notes: &Notes) -> Taken {
         let subject = Subject(notes.subject.get());
-        if let Some(rule) = maps::rule(subject.generation(), taken.place()) {
+        let Some(rule) = maps::rule(subject.generation(), taken.place()) else {
+            return taken;
+        };
+        let taken = taken.with_row(rule.row());
+        if taken.why() == Some(Why::NoRoom) {
             let from = if rule.counts_packets() { 0 } else { notes.length.get() };
             self.ticket.refuse(taken, from, notes.end_of(rule.window()).unix_nanos());
         }
+        taken
     }
 
     /// Adds what was granted.
@@ -96,14 +101,11 @@ pub extern "C" fn fill(now: u64, length: u32) -> u32 {
     };
     let want = Want(notes.forget(open.ticket.want(length, open.set.byte_shift()).0));
     let taken = Taken(notes.forget(take(notes, open.set, want).0 as u64) as u32);
-    match taken.why() {
-        None => {
-            open.add(granted(taken, want), notes);
-            open.ticket.spend(1, length);
-        }
-        Some(Why::NoRoom) => open.refuse(taken, notes),
-        Some(Why::Changing) => {}
+    if taken.why().is_some() {
+        return open.refuse(taken, notes).0;
     }
+    open.add(granted(taken, want), notes);
+    open.ticket.spend(1, length);
     taken.0
 }
 
