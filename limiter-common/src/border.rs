@@ -147,6 +147,9 @@ impl Taken {
     /// Every pool was debited, for a chunk.
     pub const CHUNK: Self = Self(3);
 
+    /// No pool was debited: there is no longer enough for a chunk, but perhaps for one packet.
+    pub const LESS: Self = Self(1 << 15);
+
     /// No pool was debited: the reason in bits 0–1, the level in 2–3, the place in 4–8.
     #[inline(always)]
     #[must_use]

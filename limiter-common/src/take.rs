@@ -22,6 +22,7 @@ pub trait Pools {
 }
 
 /// Debits every pool of the three levels, or none: for a chunk if all have plenty, else for one packet.
+/// After [`Taken::LESS`] the caller tries again with [`Want::one`].
 ///
 /// What was drawn for prefix and total before a lost race made the source refuse stays on this CPU's
 /// tickets, for its next packet. Sources come last, so nothing has to be given back after them.
@@ -31,20 +32,21 @@ pub fn take(pools: &impl Pools, want: Want) -> Taken {
     if room == Room::None {
         return refused;
     }
-    let mut wanted = if room == Room::More { want.chunk() } else { want.one() };
-    let mut taken = draw(pools, wanted);
-    if taken.why() == Some(Why::NoRoom) && wanted != want.one() {
+    let chunk = room == Room::More && want.more() != want.least();
+    let taken = draw(pools, if chunk { want.chunk() } else { want.one() });
+    match taken.why() {
+        None if chunk => Taken::CHUNK,
         // Others were faster: there may still be enough for one.
-        wanted = want.one();
-        taken = draw(pools, wanted);
+        Some(Why::NoRoom) if chunk => Taken::LESS,
+        _ => taken,
     }
-    if taken == Taken::ONE && wanted != want.one() { Taken::CHUNK } else { taken }
 }
 
 /// The least room of all, and the refusal if there is none.
 #[inline(always)]
 fn look(pools: &impl Pools, want: Want) -> (Room, Taken) {
-    let refused = |level, space: Space| (Room::None, Taken::refused(Why::NoRoom, level, space.place()));
+    let refused =
+        |level, space: Space| (Room::None, Taken::refused(Why::NoRoom, level, space.place()));
     let total = pools.look(Level::Total, want);
     if total.room() == Room::None {
         return refused(Level::Total, total);

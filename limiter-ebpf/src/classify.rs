@@ -4,7 +4,7 @@ use core::arch::asm;
 
 use limiter_common::border::Subject;
 use limiter_common::key::Family;
-use limiter_common::layout::{Classifier, OnFault, PolicyEntry};
+use limiter_common::layout::{Classifier, Meta, OnFault, PolicyEntry};
 
 use crate::maps;
 
@@ -18,8 +18,7 @@ pub struct Policy {
 impl Policy {
     /// `None` before the first policy.
     #[inline(always)]
-    pub fn active() -> Option<Self> {
-        let meta = maps::meta()?;
+    pub fn active(meta: &Meta) -> Option<Self> {
         // SAFETY: the daemon changes the field while we run: one volatile read decides.
         let generation = unsafe { core::ptr::read_volatile(&raw const meta.generation) };
         if generation == 0 {

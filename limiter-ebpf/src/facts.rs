@@ -3,7 +3,7 @@
 
 use aya_ebpf::programs::XdpContext;
 use limiter_common::key::{Family, Source};
-use limiter_common::layout::OnFault;
+use limiter_common::layout::{Meta, OnFault};
 use limiter_common::packet::{Packet, Parsed};
 use limiter_common::parse::parse;
 use limiter_common::verdict::Exit;
@@ -26,8 +26,8 @@ const NO_PORT: u32 = 1 << 16;
 
 /// Reads the frame, and notes how it leaves without being limited, or what is to be judged.
 #[inline(always)]
-pub fn find_out(context: &XdpContext, length: u32, notes: &Notes) -> u32 {
-    let Some(policy) = Policy::active() else {
+pub fn find_out(context: &XdpContext, meta: &Meta, length: u32, notes: &Notes) -> u32 {
+    let Some(policy) = Policy::active(meta) else {
         return Exit::NoPolicy as u32;
     };
     parse(&XdpFrame::new(context, notes));

@@ -5,8 +5,8 @@ use aya_ebpf::programs::XdpContext;
 use limiter_common::frame::{Frame, MAX_OFFSET};
 use limiter_common::packet::Parsed;
 
+use crate::facts;
 use crate::maps::Notes;
-use crate::{facts, maps};
 
 /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
 #[inline(always)]
@@ -19,15 +19,13 @@ pub fn length(context: &XdpContext) -> u32 {
 pub struct XdpFrame<'a> {
     start: usize,
     end: usize,
-    /// 0, but the verifier can't know.
-    zero: usize,
     notes: &'a Notes,
 }
 
 impl<'a> XdpFrame<'a> {
     #[inline(always)]
     pub fn new(context: &XdpContext, notes: &'a Notes) -> Self {
-        Self { start: context.data(), end: context.data_end(), zero: maps::zero(), notes }
+        Self { start: context.data(), end: context.data_end(), notes }
     }
 }
 
@@ -55,6 +53,6 @@ impl Frame for XdpFrame<'_> {
 
     #[inline(always)]
     fn forget(&self, offset: usize) -> usize {
-        (offset + self.zero) & MAX_OFFSET
+        self.notes.forget(offset as u64) as usize & MAX_OFFSET
     }
 }

@@ -2,29 +2,30 @@
 
 use limiter_common::border::{Subject, Taken, Why};
 use limiter_common::counters::RuleCount;
+use limiter_common::hash::Seed;
 use limiter_common::layout::{Bypass, MAX_CLASSES, MAX_RULES, RuleSet};
 use limiter_common::ticket::Answer;
 use limiter_common::verdict::Exit;
 
 use crate::maps::{self, Notes};
-use crate::ticket::{self, fill};
 use crate::stats;
+use crate::ticket::{self, fill};
 
 /// Judges the packet in the notes by its set of rules. `now` is Unix time in nanoseconds.
 #[inline(always)]
-pub fn limit(notes: &Notes, bypass: Bypass, now: u64, length: u32) -> Exit {
+pub fn limit(seed: Seed, notes: &Notes, now: u64, length: u32) -> Exit {
     let subject = Subject(notes.subject.get());
     let Some(set) = maps::set(subject) else {
         return Exit::NoPolicy;
     };
     if set.enforced() != 0 {
-        let taken = match ticket::ask(notes, now, length) {
+        let taken = match ticket::ask(seed, notes, now, length) {
             Answer::Pass => Taken::ONE,
             Answer::Refuse(taken) => taken,
-            Answer::Ask => Taken(fill(now, length)),
+            Answer::Ask => fill(notes, now, length),
         };
         if let Some(why) = taken.why() {
-            return refused(taken, why, bypass, length);
+            return refused(taken, why, notes, length);
         }
         passed(set, length);
     }
@@ -51,7 +52,7 @@ fn in_shadow(notes: &Notes, now: u64, length: u32) {
     let mut i = 0_u32;
     while i < MAX_RULES && shadow(i, now, length) != 0 {
         if notes.taken.get() == ASK {
-            notes.taken.set(fill(now, length));
+            notes.taken.set(fill(notes, now, length).0);
         }
         count_shadow(i, length);
         i = i.wrapping_add(1);
@@ -69,14 +70,14 @@ extern "C" fn shadow(i: u32, now: u64, length: u32) -> u32 {
         return 0;
     };
     let class = Subject(notes.class.get());
-    let Some(set) = maps::set(class) else {
+    let (Some(set), Some(meta)) = (maps::set(class), maps::meta()) else {
         return 0;
     };
     if i >= set.shadow() {
         return 0;
     }
     notes.subject.set(class.with_set(MAX_CLASSES | set.place(set.enforced().wrapping_add(i))).0);
-    notes.taken.set(match ticket::ask(notes, now, length) {
+    notes.taken.set(match ticket::ask(meta.seed(), notes, now, length) {
         Answer::Pass => Taken::ONE.0,
         Answer::Refuse(taken) => taken.0,
         Answer::Ask => ASK,
@@ -105,8 +106,8 @@ extern "C" fn count_shadow(i: u32, length: u32) -> u32 {
 
 /// Counts a refusal where it was decided.
 #[inline(always)]
-fn refused(taken: Taken, why: Why, bypass: Bypass, length: u32) -> Exit {
-    let (count, exit) = match (why, bypass) {
+fn refused(taken: Taken, why: Why, notes: &Notes, length: u32) -> Exit {
+    let (count, exit) = match (why, Bypass::from_number(notes.bypass.get())) {
         (Why::Changing, _) => (RuleCount::Contended, Exit::Contended),
         (Why::NoRoom, Bypass::Shadow) => (RuleCount::WouldRefuse(taken.level()), Exit::Refused),
         (Why::NoRoom, _) => (RuleCount::Refused(taken.level()), Exit::Refused),

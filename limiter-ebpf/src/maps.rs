@@ -17,9 +17,9 @@ use core::cell::UnsafeCell;
 
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
-use limiter_common::counters::{Count, ROWS};
 use limiter_common::border::Subject;
 use limiter_common::clock::{Tick, WindowLength};
+use limiter_common::counters::{Count, ROWS};
 use limiter_common::key::Level;
 use limiter_common::layout::{
     AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,
@@ -57,6 +57,10 @@ pub struct Notes {
     pub kind: Note<u32>,
     pub port: Note<u32>,
     pub taken: Note<u32>,
+    /// The operator's word, as a number: read once per packet, and looked at only for a refusal.
+    pub bypass: Note<u32>,
+    /// Not 0: no chunk is wanted.
+    pub single: Note<u32>,
     pub class: Note<u64>,
     pub subject: Note<u64>,
     pub now: Note<u64>,
@@ -217,16 +221,6 @@ pub fn meta() -> Option<&'static Meta> {
     META.get(0)
 }
 
-/// A number that is 0 and that the verifier takes for any.
-#[inline(always)]
-pub fn zero() -> usize {
-    match META.get(0) {
-        // SAFETY: a field of a map's value; volatile, so that the compiler doesn't fold it either.
-        Some(meta) => unsafe { core::ptr::read_volatile(&raw const meta.reserved) as usize },
-        None => 0,
-    }
-}
-
 #[inline(always)]
 pub fn policy(generation: u32) -> Option<&'static PolicyEntry> {
     POLICY.get(generation & 1)
@@ -314,12 +308,10 @@ pub fn notes() -> Option<&'static Notes> {
     NOTES.get_ptr(0).map(|notes| unsafe { &*notes })
 }
 
+/// The operator's word: a [`Bypass`] as a number.
 #[inline(always)]
-pub fn bypass() -> Bypass {
-    match BYPASS.get(0) {
-        Some(number) => Bypass::from_number(*number),
-        None => Bypass::Off,
-    }
+pub fn bypass() -> u32 {
+    BYPASS.get(0).copied().unwrap_or(Bypass::Off as u32)
 }
 
 /// The test clock in Unix nanoseconds, if the program was loaded for tests.

@@ -1,7 +1,7 @@
 //! Entry point: runs the stages for one frame.
 
 use aya_ebpf::{macros::xdp, programs::XdpContext};
-use limiter_common::layout::Bypass;
+use limiter_common::layout::{Bypass, Meta};
 use limiter_common::verdict::Exit;
 
 use crate::limit::limit;
@@ -14,21 +14,24 @@ use crate::{clock, facts, frame, maps, trace, verdict};
 pub fn limiter(context: XdpContext) -> u32 {
     let length = frame::length(&context);
     let bypass = maps::bypass();
-    let exit = match (bypass, maps::notes()) {
-        (Bypass::Pass, _) => Exit::BypassPass,
-        (_, None) => Exit::NoPolicy,
-        (_, Some(notes)) => decide(&context, notes, bypass, length),
+    let exit = match (maps::meta(), maps::notes()) {
+        _ if bypass == Bypass::Pass as u32 => Exit::BypassPass,
+        (Some(meta), Some(notes)) => {
+            notes.bypass.set(bypass);
+            verdict::bypassed(decide(&context, meta, notes, length), notes)
+        }
+        _ => Exit::NoPolicy,
     };
-    verdict::finish(exit, bypass, length)
+    verdict::finish(exit, length)
 }
 
 #[inline(always)]
-fn decide(context: &XdpContext, notes: &Notes, bypass: Bypass, length: u32) -> Exit {
-    let exit = facts::find_out(context, length, notes);
+fn decide(context: &XdpContext, meta: &Meta, notes: &Notes, length: u32) -> Exit {
+    let exit = facts::find_out(context, meta, length, notes);
     if exit != facts::TO_JUDGE {
         return Exit::from_number(exit);
     }
-    let exit = limit(notes, bypass, clock::now(), length);
+    let exit = limit(meta.seed(), notes, clock::now(meta), length);
     if !exit.passes() {
         trace::refused(context, notes.source.get(), length);
     }

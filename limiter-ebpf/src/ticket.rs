@@ -1,7 +1,7 @@
 //! This CPU's tickets: the one look-up of the common packet, and how a source's ticket is filled.
 
 use limiter_common::border::{Subject, Taken, Why};
-use limiter_common::hash::ticket_place;
+use limiter_common::hash::{Seed, ticket_place};
 use limiter_common::key::{Level, Source};
 use limiter_common::layout::RuleSet;
 use limiter_common::ticket::{Answer, Holder, Moment, Ticket};
@@ -23,6 +23,12 @@ impl Open {
     /// The ticket of a source, or of its prefix or total.
     #[inline(always)]
     pub fn find(source: u64, level: Level, subject: Subject, now: u64) -> Option<Self> {
+        Self::find_by(maps::meta()?.seed(), source, level, subject, now)
+    }
+
+    /// The same for who has the seed at hand.
+    #[inline(always)]
+    fn find_by(seed: Seed, source: u64, level: Level, subject: Subject, now: u64) -> Option<Self> {
         let set = maps::set(subject)?;
         let key = match level {
             Level::Source => source,
@@ -31,7 +37,7 @@ impl Open {
         let holder = Holder::new(key, level, subject);
         let place = match level {
             Level::Total => subject.set(),
-            _ => ticket_place(maps::meta()?.seed(), &holder),
+            _ => ticket_place(seed, &holder),
         };
         let number = maps::ticket_number(level, place);
         let ticket = at(number)?;
@@ -77,30 +83,45 @@ pub fn at(number: u32) -> Option<&'static mut Ticket> {
 
 /// Judges the packet in the notes by its source's ticket for its set of rules.
 #[inline(always)]
-pub fn ask(notes: &Notes, now: u64, length: u32) -> Answer {
+pub fn ask(seed: Seed, notes: &Notes, now: u64, length: u32) -> Answer {
     let subject = Subject(notes.subject.get());
-    match Open::find(notes.source.get(), Level::Source, subject, now) {
+    match Open::find_by(seed, notes.source.get(), Level::Source, subject, now) {
         Some(open) => open.ticket.answer(open.holder, open.moment, length),
         None => Answer::Pass,
     }
 }
 
-/// Asks the pools, and notes on the ticket what they said. A packed [`Taken`].
+/// Asks the pools, and notes on the ticket what they said.
+#[inline(always)]
+pub fn fill(notes: &Notes, now: u64, length: u32) -> Taken {
+    notes.single.set(0);
+    let taken = Taken(fill_once(now, length));
+    if taken != Taken::LESS {
+        return taken;
+    }
+    notes.single.set(1);
+    Taken(fill_once(now, length))
+}
+
+/// A packed [`Taken`].
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn fill(now: u64, length: u32) -> u32 {
+extern "C" fn fill_once(now: u64, length: u32) -> u32 {
     let Some(notes) = maps::notes() else {
         return Taken::ONE.0;
     };
     notes.set_time(now, length);
     let subject = Subject(notes.subject.get());
-    let Some(mut open) =
-        Open::find(notes.source.get(), Level::Source, subject, now).map(Open::own)
+    let Some(mut open) = Open::find(notes.source.get(), Level::Source, subject, now).map(Open::own)
     else {
         return Taken::ONE.0;
     };
     let want = Want(notes.forget(open.ticket.want(length, open.set.byte_shift()).0));
+    let want = if notes.single.get() != 0 { want.one() } else { want };
     let taken = Taken(notes.forget(take(notes, open.set, want).0 as u64) as u32);
+    if taken == Taken::LESS {
+        return taken.0;
+    }
     if taken.why().is_some() {
         return open.refuse(taken, notes).0;
     }

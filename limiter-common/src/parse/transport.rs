@@ -51,7 +51,11 @@ pub(super) fn end(offset: usize, length: u16) -> usize {
 
 /// The packet together with what its transport header says.
 #[inline(always)]
-pub(super) fn complete<F: Frame + ?Sized>(frame: &F, payload: Payload, packet: Packet) -> F::Report {
+pub(super) fn complete<F: Frame + ?Sized>(
+    frame: &F,
+    payload: Payload,
+    packet: Packet,
+) -> F::Report {
     match read(frame, payload, packet.protocol) {
         Some((destination_port, kind)) => {
             frame.report(Parsed::Packet(Packet { destination_port, kind, ..packet }))

@@ -183,7 +183,8 @@ fn cell(column: u8, kind: usize, row: u8) -> usize {
 }
 
 const _: () = assert!(
-    Classifier::cell(5, Kind::TcpSyn as u32, 7) == Classifier::cell(5, Kind::Other as u32, 7) + (1 << 8)
+    Classifier::cell(5, Kind::TcpSyn as u32, 7)
+        == Classifier::cell(5, Kind::Other as u32, 7) + (1 << 8)
         && MAX_CLASSES == 256
         && Classifier::PORTS == 256
 );

@@ -29,15 +29,19 @@ pub struct Judged {
 pub fn run(context: &XdpContext, judge: impl FnOnce(&Notes, u64) -> Exit) -> u32 {
     let length = frame::length(context);
     let bypass = maps::bypass();
-    let exit = match (bypass, maps::notes()) {
-        (Bypass::Pass, _) => Exit::BypassPass,
-        (_, None) => Exit::NoPolicy,
-        (_, Some(notes)) => match facts::find_out(context, length, notes) {
-            facts::TO_JUDGE => judge(notes, clock::now()),
-            exit => Exit::from_number(exit),
-        },
+    let exit = match (maps::meta(), maps::notes()) {
+        _ if bypass == Bypass::Pass as u32 => Exit::BypassPass,
+        (Some(meta), Some(notes)) => {
+            notes.bypass.set(bypass);
+            let exit = match facts::find_out(context, meta, length, notes) {
+                facts::TO_JUDGE => judge(notes, clock::now(meta)),
+                exit => Exit::from_number(exit),
+            };
+            verdict::bypassed(exit, notes)
+        }
+        _ => Exit::NoPolicy,
     };
-    verdict::finish(exit, bypass, length)
+    verdict::finish(exit, length)
 }
 
 /// The rules behind the class, as the product looks them up.

@@ -86,7 +86,13 @@ struct Ask<'a> {
 
 #[inline(always)]
 fn judge<S: Store>(packet: &Judged, now: u64) -> Exit {
-    let ask = Ask { packet, window: Tick::from_unix_nanos(now).0.checked_div(constant::read(&YARD_WINDOW) as u64).unwrap_or(0) };
+    let ask = Ask {
+        packet,
+        window: Tick::from_unix_nanos(now)
+            .0
+            .checked_div(constant::read(&YARD_WINDOW) as u64)
+            .unwrap_or(0),
+    };
     let mut found: [Option<Found>; RULES as usize] = [const { None }; RULES as usize];
     let mut rule = 0;
     while rule < RULES {
