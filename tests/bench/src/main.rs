@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measures limiter, and what it is compared with, on this machine. It uses the
 //! product as it is and is itself in no product.
 
+mod end_to_end;
 mod kernel;
 mod measure;
 mod product;
@@ -31,6 +32,22 @@ struct Args {
 fn main() -> Result<()> {
     let args = Args::parse();
     product::sweep();
+    if args.only == ["end_to_end"] {
+        for it in end_to_end::measure(1, args.rounds, args.packets)? {
+            println!(
+                "{:>8} {:<10} {:.2} Mpps ({:.2} … {:.2}) {:.0} ns, passed {:.2} %, delivered {:.1} %",
+                it.sources,
+                it.kind.name(),
+                it.mpps.median(),
+                it.mpps.least(),
+                it.mpps.most(),
+                it.nanos.median(),
+                it.passed * 100.0,
+                it.delivered * 100.0
+            );
+        }
+        return Ok(());
+    }
     let mut scenarios = set_up(&args)?;
     let figures = rounds::measure(&mut scenarios, args.rounds)?;
     for (name, scenario) in &scenarios {

@@ -11,7 +11,7 @@ use limiter_common::counters::RuleCount;
 use limiter_common::layout::VERSION;
 use limiter_common::verdict::Exit;
 use limiter_tests::owner::{is_orphan, unique_name};
-use limiter_userspace::datapath::{Datapath, Options, Pins};
+use limiter_userspace::datapath::{Datapath, Options, Pins, attach};
 use limiter_userspace::policy::Policy;
 use limiter_userspace::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 
@@ -45,9 +45,12 @@ const FAR: u64 = 1 << 17;
 pub(crate) struct Product {
     datapath: Datapath,
     pins: PathBuf,
-    limits: Limits,
+    policy: Policies,
     version: u64,
 }
+
+/// A policy, given a number that sets the names of its rules apart.
+type Policies = Box<dyn Fn(u64) -> String + Send>;
 
 /// How packets left, in shares of one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,10 +85,15 @@ impl Tally {
 impl Product {
     /// Loads it with a table of this many buckets and puts the bench's policy in force.
     pub(crate) fn load(buckets: u32, limits: Limits) -> Result<Self> {
+        Self::with_policy(buckets, Box::new(move |version| policy(limits, version)))
+    }
+
+    /// The same with another policy.
+    pub(crate) fn with_policy(buckets: u32, policy: Policies) -> Result<Self> {
         let pins = Path::new(BPFFS).join(unique_name("bench"));
         let options = Options { buckets, test_clock: false, trace: false };
         let (datapath, _) = Datapath::open(&Pins::new(&pins), options)?;
-        let mut product = Self { datapath, pins, limits, version: 0 };
+        let mut product = Self { datapath, pins, policy, version: 0 };
         product.renew()?;
         Ok(product)
     }
@@ -100,6 +108,12 @@ impl Product {
         self.pins.join(format!("v{VERSION}"))
     }
 
+    /// Attaches it to an interface of this thread's network namespace, while it lives.
+    pub(crate) fn attach(&self, interface: &str) -> Result<()> {
+        attach::attach(&Pins::new(&self.pins), interface, attach::Mode::Native)?;
+        Ok(())
+    }
+
     pub(crate) fn datapath(&self) -> &Datapath {
         &self.datapath
     }
@@ -108,7 +122,7 @@ impl Product {
     /// they are until others need their place.
     pub(crate) fn renew(&mut self) -> Result<()> {
         self.version += 1;
-        let checked = Policy::parse(&policy(self.limits, self.version))
+        let checked = Policy::parse(&(self.policy)(self.version))
             .map_err(|problems| anyhow!("the bench's policy: {problems}"))?;
         let entries = self.datapath.registry()?;
         let registry = Registry::from_entries(&entries, self.datapath.next_rule_id());

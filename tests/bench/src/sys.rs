@@ -1,4 +1,4 @@
-//! The two calls of bpf(2) that the loader doesn't offer in the form needed here: running a program many
+//! The calls of bpf(2) that the loader doesn't offer in the form needed here: running a program many
 //! times over, and putting a program into another's table. All `unsafe` of the bench is in this file.
 
 use std::io;
@@ -50,6 +50,47 @@ pub(crate) fn test_run(program: impl AsFd, frame: &[u8], repeat: u32) -> io::Res
     };
     bpf(PROG_TEST_RUN, &mut attr)?;
     Ok(attr.answer)
+}
+
+/// The beginning of `struct xdp_md`.
+#[repr(C)]
+#[derive(Default)]
+struct Context {
+    data: u32,
+    data_end: u32,
+    data_meta: u32,
+    ingress: u32,
+    queue: u32,
+    egress: u32,
+}
+
+/// `BPF_F_TEST_XDP_LIVE_FRAMES`: frames are real and go where the program sends them.
+const LIVE_FRAMES: u32 = 1 << 1;
+/// Frames between two deliveries.
+const BATCH: u32 = 64;
+
+/// Runs a program on this many copies of a frame that come in, as far as it can tell, by this interface
+/// of the calling thread's network namespace; what it redirects is sent.
+pub(crate) fn send_live(
+    program: impl AsFd,
+    frame: &[u8],
+    interface: u32,
+    frames: u32,
+) -> io::Result<()> {
+    let size = u32::try_from(frame.len()).map_err(io::Error::other)?;
+    let context = Context { data_end: size, ingress: interface, ..Context::default() };
+    let mut attr = TestRun {
+        program: number(&program),
+        size_in: size,
+        data_in: frame.as_ptr().expose_provenance() as u64,
+        repeat: frames,
+        context_size_in: 24,
+        context_in: (&raw const context).expose_provenance() as u64,
+        flags: LIVE_FRAMES,
+        batch: BATCH,
+        ..TestRun::default()
+    };
+    bpf(PROG_TEST_RUN, &mut attr)
 }
 
 /// Puts a program into the first place of a table of programs.
