@@ -108,6 +108,29 @@ pub(crate) fn for_test(strict: bool) -> Result<Tally> {
     boot_all(kernels, strict)
 }
 
+/// Instructions that the oldest supported kernel's verifier looks at, the program that logs included: the
+/// kernel tests tell.
+pub(crate) fn verified_on_oldest() -> Result<u32> {
+    let oldest = KERNELS.iter().find(|kernel| kernel.name == FOR_TEST[0]);
+    let tally = boot_all(oldest.into_iter(), true)?;
+    let console = target("matrix").join(FOR_TEST[0]).join(machine::CONSOLE);
+    match verified(&fs::read_to_string(&console).unwrap_or_default()) {
+        Some(instructions) if tally.failed == 0 => Ok(instructions),
+        _ => bail!("the kernel tests on {} don't tell: see {}", FOR_TEST[0], console.display()),
+    }
+}
+
+/// The largest of the figures that kernel tests print as "verified: N instructions".
+fn verified(console: &str) -> Option<u32> {
+    let told = console.lines().filter_map(|line| line.trim().strip_prefix("verified: "));
+    let figures = told.filter_map(|told| {
+        let digits =
+            told.trim_start_matches("Some(").split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    });
+    figures.max()
+}
+
 fn boot_all<'a>(kernels: impl Iterator<Item = &'a Kernel>, strict: bool) -> Result<Tally> {
     let tests = guest::build_tests()?;
     let mut tally = Tally::default();
@@ -212,6 +235,13 @@ mod tests {
         assert!(!is_as_wanted(Wanted::Passes, None, good));
         assert!(!is_as_wanted(Wanted::Passes, Some(101), good));
         assert!(!is_as_wanted(Wanted::Passes, Some(0), none));
+    }
+
+    #[test]
+    fn the_largest_verified_program_counts() {
+        let console = "verified: 7 instructions\r\nverified: Some(9) instructions\nverified: none";
+        assert_eq!(verified(console), Some(9));
+        assert_eq!(verified("nothing"), None);
     }
 
     #[test]

@@ -40,6 +40,11 @@ impl Sources {
         Self { base: base.to_bits(), ..self }
     }
 
+    /// Whether none comes a second time.
+    pub(crate) const fn are_new(self) -> bool {
+        !self.random
+    }
+
     /// How many there are.
     pub(crate) const fn count(self) -> u64 {
         self.mask as u64 + 1

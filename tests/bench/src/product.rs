@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use limiter_common::clock::Tick;
 use limiter_common::counters::RuleCount;
 use limiter_common::layout::VERSION;
@@ -18,11 +18,11 @@ use limiter_userspace::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 /// Where BPF file systems are mounted by custom.
 const BPFFS: &str = "/sys/fs/bpf";
 
-/// More than any run uses up, and little more can be told: a level's largest limit is 4,194,302.
+/// More than a slice uses up; the largest limit there is is 4,194,302.
 const ENDLESS: u32 = 4_000_000;
 
 /// Packets per window by level.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) source: u32,
     pub(crate) prefix: u32,
@@ -202,12 +202,6 @@ fn policy(limits: Limits, version: u64) -> String {
         )
     });
     format!("schema = 1\n{}", rules.concat())
-}
-
-/// What the loaded program is, for the report.
-pub(crate) fn verified(product: &Product) -> Result<u32> {
-    let verified = product.datapath().verified_instructions();
-    verified.context("this kernel doesn't tell how many instructions it verified")
 }
 
 #[cfg(test)]

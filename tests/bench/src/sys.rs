@@ -35,6 +35,54 @@ struct MapUpdate {
     flags: u64,
 }
 
+#[repr(C)]
+struct Info {
+    fd: u32,
+    length: u32,
+    info: u64,
+}
+
+/// The beginning of `struct bpf_prog_info`.
+#[repr(C)]
+#[derive(Default)]
+struct ProgramInfo {
+    kind: u32,
+    id: u32,
+    tag: [u8; 8],
+    native_length: u32,
+    length: u32,
+    native: u64,
+    instructions: u64,
+}
+
+/// Bytes of an instruction.
+const INSTRUCTION: usize = 8;
+
+/// The program's instructions as the verifier left them.
+pub(crate) fn instructions(program: impl AsFd) -> io::Result<Vec<[u8; INSTRUCTION]>> {
+    let mut buffer: Vec<[u8; INSTRUCTION]> = Vec::new();
+    // First it tells the length, then it fills the buffer.
+    for _ in 0..2 {
+        let mut info = ProgramInfo {
+            length: u32::try_from(buffer.len() * INSTRUCTION).map_err(io::Error::other)?,
+            instructions: buffer.as_mut_ptr().expose_provenance() as u64,
+            ..ProgramInfo::default()
+        };
+        let mut attr = Info {
+            fd: number(&program),
+            length: size_of::<ProgramInfo>() as u32,
+            info: (&raw mut info).expose_provenance() as u64,
+        };
+        bpf(OBJ_GET_INFO_BY_FD, &mut attr)?;
+        // SAFETY: `info` is a live local of plain integers; the kernel wrote to it behind the compiler's back.
+        let length = unsafe { (&raw const info.length).read_volatile() };
+        buffer.resize(length as usize / INSTRUCTION, [0; INSTRUCTION]);
+    }
+    // The kernel wrote to the buffer behind the compiler's back.
+    Ok(std::hint::black_box(buffer))
+}
+
+const OBJ_GET_INFO_BY_FD: libc::c_long = 15;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
 const PROG_TEST_RUN: libc::c_long = 10;
 

@@ -34,7 +34,7 @@ ip link add lim0 type veth
 ip link set lim0 up
 ip link set veth0 up
 cd /tmp
-LIMITER_STRICT=1 LIMITER_ATTACH=lim0 /kernel-tests --test-threads=2 --color=never
+LIMITER_STRICT=1 LIMITER_ATTACH=lim0 /kernel-tests --test-threads=2 --color=never --show-output
 echo "{VERDICT} $?" > /dev/ttyS1
 busybox poweroff -f
 "#

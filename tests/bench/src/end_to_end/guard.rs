@@ -4,6 +4,7 @@
 //! host receives packets.
 
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -40,13 +41,11 @@ pub(crate) enum Guard {
     Bare {
         _program: Ebpf,
     },
-    Limiter(Product),
+    Limiter(Box<Product>),
     /// The kernel's rules go with their namespace.
     Rules,
 }
 
-/// The older of the two iptables: it asks hashlimit directly, not by way of nftables.
-const IPTABLES: &str = "iptables-nft";
 /// Slots for four times a million sources.
 const BUCKETS: u32 = 1 << 19;
 const WINDOW: Duration = Duration::from_secs(10);
@@ -85,7 +84,7 @@ fn limiter() -> Result<Guard> {
     };
     let product = Product::with_policy(BUCKETS, Box::new(policy))?;
     product.attach(TO)?;
-    Ok(Guard::Limiter(product))
+    Ok(Guard::Limiter(Box::new(product)))
 }
 
 fn nft() -> Result<Guard> {
@@ -118,7 +117,7 @@ fn hashlimit() -> Result<Guard> {
              --hashlimit-htable-max {most} --hashlimit-htable-expire 60000 -j DROP"
         );
         let words: Vec<&str> = line.split_whitespace().collect();
-        command(IPTABLES, &words)?;
+        command(iptables(), &words)?;
     }
     Ok(Guard::Rules)
 }
@@ -130,15 +129,26 @@ fn receive_in_driver() -> Result<()> {
 
 /// The first rule behind XDP, ingress and, as it is the last of them, the hashlimit rules.
 fn drop_what_passes() -> Result<()> {
-    command(IPTABLES, &["-t", "raw", "-A", "PREROUTING", "-i", TO, "-j", "DROP"]).map(drop)
+    command(iptables(), &["-t", "raw", "-A", "PREROUTING", "-i", TO, "-j", "DROP"]).map(drop)
 }
 
 /// How many packets that rule has met.
 pub(super) fn passed() -> Result<u64> {
-    let listed = command(IPTABLES, &["-t", "raw", "-nvxL", "PREROUTING"])?;
+    let listed = command(iptables(), &["-t", "raw", "-nvxL", "PREROUTING"])?;
     let last = listed.lines().rev().find(|line| line.contains("DROP"));
     let packets = last.and_then(|line| line.split_whitespace().next()?.parse().ok());
     packets.with_context(|| format!("no packets counted in `{listed}`"))
+}
+
+/// The older iptables asks hashlimit directly, the newer one by way of nftables: the older where the
+/// kernel still has it.
+fn iptables() -> &'static str {
+    static FOUND: OnceLock<&str> = OnceLock::new();
+    const OLDER: &str = "iptables-legacy";
+    FOUND.get_or_init(|| match command(OLDER, &["-t", "raw", "-nL"]) {
+        Ok(_) => OLDER,
+        Err(_) => "iptables",
+    })
 }
 
 fn command(program: &str, words: &[&str]) -> Result<String> {

@@ -3,6 +3,7 @@
 
 mod guard;
 mod stage;
+mod time;
 
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -17,19 +18,27 @@ use guard::Guard;
 pub(crate) use guard::Kind;
 use stage::{Sent, Stage};
 
-/// Sources in 2^…, first address, packets before measuring: enough to use up every prefix's 200.
-const COUNTS: [(u32, Ipv4Addr, u32); 3] = [
-    (0, Ipv4Addr::new(10, 1, 0, 1), 100_000),
-    (16, Ipv4Addr::new(10, 2, 0, 0), 500_000),
-    (20, Ipv4Addr::new(11, 0, 0, 0), 4_000_000),
+/// 2^`bits` sources from this address on, and packets enough to use up every prefix's 200.
+struct Count {
+    bits: u32,
+    first: Ipv4Addr,
+    warm: u32,
+}
+
+const COUNTS: [Count; 3] = [
+    Count { bits: 0, first: Ipv4Addr::new(10, 1, 0, 1), warm: 100_000 },
+    Count { bits: 16, first: Ipv4Addr::new(10, 2, 0, 0), warm: 500_000 },
+    Count { bits: 20, first: Ipv4Addr::new(11, 0, 0, 0), warm: 4_000_000 },
 ];
 
-/// A guard behind a stage, and generators by the number of sources.
-struct Contest {
-    kind: Kind,
-    guard: Guard,
-    stage: Stage,
-    generators: Vec<OwnedFd>,
+/// How much to measure.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) rounds: u32,
+    /// In each round, for each guard and number of sources.
+    pub(crate) packets: u32,
+    /// 2^this times fewer sources and packets to warm up, in whatever window: for a smoke test.
+    pub(crate) shrink: u32,
 }
 
 /// What one guard reached with one number of sources.
@@ -46,67 +55,115 @@ pub(crate) struct Reached {
     pub(crate) delivered: f64,
 }
 
-/// Measures all guards with all numbers of sources, `rounds` times.
-pub(crate) fn measure(cpu: usize, rounds: u32, packets: u32) -> Result<Vec<Reached>> {
-    let contests = Kind::ALL.map(|kind| {
-        Contest::set_up(kind, cpu).with_context(|| format!("setting up {}", kind.name()))
-    });
-    let contests = contests.into_iter().collect::<Result<Vec<_>>>()?;
-    let mut runs: Vec<(Kind, usize, Sent)> = Vec::new();
-    for _ in 0..rounds {
-        for count in 0..COUNTS.len() {
-            for contest in &contests {
-                runs.push((contest.kind, count, contest.run(count, packets)?));
-            }
-        }
-    }
-    let mut reached = Vec::new();
-    for (count, (bits, _, _)) in COUNTS.into_iter().enumerate() {
-        for kind in Kind::ALL {
-            let own = runs.iter().filter(|run| run.0 == kind && run.1 == count);
-            let own: Vec<Sent> = own.map(|(_, _, sent)| *sent).collect();
-            reached.push(Reached::of(kind, 1 << bits, &own, packets));
-        }
-    }
-    Ok(reached)
+/// Limiter with 1,048,576 sources over all of a window, its beginning included.
+pub(crate) struct Whole {
+    pub(crate) mpps: f64,
+    pub(crate) passed: f64,
+}
+
+/// All guards, each behind a stage of its own.
+pub(crate) struct Contest {
+    lanes: Vec<Lane>,
+    extent: Extent,
+}
+
+/// A guard and generators, by the number of sources.
+struct Lane {
+    kind: Kind,
+    guard: Guard,
+    stage: Stage,
+    generators: Vec<OwnedFd>,
 }
 
 impl Contest {
-    fn set_up(kind: Kind, cpu: usize) -> Result<Self> {
+    /// On this CPU.
+    pub(crate) fn set_up(cpu: usize, extent: Extent) -> Result<Self> {
+        let lanes = Kind::ALL.map(|kind| {
+            Lane::set_up(kind, cpu, extent).with_context(|| format!("setting up {}", kind.name()))
+        });
+        Ok(Self { lanes: lanes.into_iter().collect::<Result<_>>()?, extent })
+    }
+
+    /// Measures all guards with all numbers of sources, round by round.
+    pub(crate) fn measure(&self) -> Result<Vec<Reached>> {
+        let mut runs: Vec<(Kind, usize, Sent)> = Vec::new();
+        for _ in 0..self.extent.rounds {
+            for count in 0..COUNTS.len() {
+                for lane in &self.lanes {
+                    let sent = lane.run(count, self.extent);
+                    let sent = sent.with_context(|| format!("behind {}", lane.kind.name()))?;
+                    runs.push((lane.kind, count, sent));
+                }
+            }
+        }
+        let by_cpu = runs.iter().any(|(_, _, sent)| sent.took.is_whole());
+        let reached = (0..COUNTS.len()).flat_map(|count| {
+            let runs = &runs;
+            Kind::ALL.into_iter().map(move |kind| {
+                let own = runs.iter().filter(|run| run.0 == kind && run.1 == count);
+                let own: Vec<Sent> = own.map(|(_, _, sent)| *sent).collect();
+                Reached::of(kind, 1 << COUNTS[count].bits, &own, by_cpu)
+            })
+        });
+        Ok(reached.collect())
+    }
+
+    /// One whole window of limiter.
+    pub(crate) fn whole_window(&self) -> Result<Option<Whole>> {
+        let lane = self.lanes.iter().find(|lane| lane.kind == Kind::Limiter);
+        let Some((lane, left)) = lane.and_then(|lane| Some((lane, lane.guard.window_left()?)))
+        else {
+            return Ok(None);
+        };
+        thread::sleep(left);
+        let mut all = lane.stage.send(&lane.generators[2], self.extent.packets)?;
+        while lane.guard.window_left() > Some(Duration::from_millis(500)) {
+            all.add(lane.stage.send(&lane.generators[2], self.extent.packets / 4)?);
+        }
+        let by_cpu = all.took.is_whole();
+        Ok(Some(Whole { mpps: 1e3 / all.nanos(by_cpu), passed: all.passed_share() }))
+    }
+}
+
+impl Lane {
+    fn set_up(kind: Kind, cpu: usize, extent: Extent) -> Result<Self> {
         let stage = Stage::set_up(cpu)?;
         let guard = Guard::set_up(kind, &stage)?;
         let generators = COUNTS
-            .into_iter()
-            .map(|(bits, first, _)| stage.generator(Sources::random(bits).from(first)))
+            .iter()
+            .map(|count| {
+                let bits = count.bits.saturating_sub(extent.shrink);
+                stage.generator(Sources::random(bits).from(count.first))
+            })
             .collect::<Result<Vec<_>>>()?;
         Ok(Self { kind, guard, stage, generators })
     }
 
-    /// Warms up and measures, within one window: the first packets of a window pass and cost more than a
-    /// microsecond each, further up.
-    fn run(&self, count: usize, packets: u32) -> Result<Sent> {
+    /// Warms up and measures, within one window: at its beginning, packets pass until limits are used up,
+    /// and a packet that passes costs far more, further up.
+    fn run(&self, count: usize, extent: Extent) -> Result<Sent> {
         const NEEDED: Duration = Duration::from_secs(4);
-        if let Some(left) = self.guard.window_left().filter(|left| *left < NEEDED) {
+        let short = self.guard.window_left().filter(|left| *left < NEEDED);
+        if let (Some(left), 0) = (short, extent.shrink) {
             thread::sleep(left);
         }
         let generator = &self.generators[count];
-        self.stage.send(generator, COUNTS[count].2)?;
-        self.stage.send(generator, packets)
+        self.stage.send(generator, COUNTS[count].warm >> extent.shrink)?;
+        self.stage.send(generator, extent.packets)
     }
 }
 
 impl Reached {
-    fn of(kind: Kind, sources: u64, runs: &[Sent], packets: u32) -> Self {
-        let rounds = |of: fn(&Sent) -> f64| Figure::new(runs.iter().map(of).collect());
-        let sum = |of: fn(&Sent) -> u64| runs.iter().map(of).sum::<u64>() as f64;
-        let delivered = sum(|sent| sent.delivered);
+    fn of(kind: Kind, sources: u64, runs: &[Sent], by_cpu: bool) -> Self {
+        let rounds = |of: &dyn Fn(&Sent) -> f64| Figure::new(runs.iter().map(of).collect());
+        let mean = |of: fn(&Sent) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
         Self {
             kind,
             sources,
-            mpps: rounds(|sent| sent.delivered as f64 / sent.seconds / 1e6),
-            nanos: rounds(|sent| sent.seconds * 1e9 / sent.delivered as f64),
-            passed: sum(|sent| sent.passed) / delivered,
-            delivered: delivered / (f64::from(packets) * runs.len() as f64),
+            mpps: rounds(&|sent| 1e3 / sent.nanos(by_cpu)),
+            nanos: rounds(&|sent| sent.nanos(by_cpu)),
+            passed: mean(Sent::passed_share),
+            delivered: mean(Sent::delivered_share),
         }
     }
 }

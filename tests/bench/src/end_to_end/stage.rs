@@ -4,7 +4,6 @@
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use limiter_tests::frame::Frame;
@@ -13,6 +12,7 @@ use rustix::net::netdevice::name_to_index;
 use rustix::net::{AddressFamily, SocketType, socket};
 
 use super::guard;
+use super::time::{Took, timed};
 use crate::kernel::{self, Sources};
 use crate::sys;
 
@@ -34,9 +34,37 @@ pub(crate) struct Stage {
 /// What one run sent, and what became of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
-    pub(crate) delivered: u64,
-    pub(crate) passed: u64,
-    pub(crate) seconds: f64,
+    sent: u64,
+    delivered: u64,
+    passed: u64,
+    pub(crate) took: Took,
+}
+
+impl Sent {
+    /// Takes in another run.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.delivered += other.delivered;
+        self.passed += other.passed;
+        self.took.wall += other.took.wall;
+        self.took.cpu += other.took.cpu;
+    }
+
+    /// Nanoseconds per packet that arrived, of CPU time or by the wall clock.
+    pub(crate) fn nanos(&self, by_cpu: bool) -> f64 {
+        let took = if by_cpu { self.took.cpu } else { self.took.wall };
+        took.as_secs_f64() * 1e9 / self.delivered as f64
+    }
+
+    /// What got through, of what arrived.
+    pub(crate) fn passed_share(&self) -> f64 {
+        self.passed as f64 / self.delivered as f64
+    }
+
+    /// What arrived, of what was sent.
+    pub(crate) fn delivered_share(&self) -> f64 {
+        self.delivered as f64 / self.sent as f64
+    }
 }
 
 /// What the receiving side has counted.
@@ -83,16 +111,18 @@ impl Stage {
             .payload(18)
             .build();
         let before = self.received()?;
-        let started = Instant::now();
-        let inject = || sys::send_live(generator.as_fd(), &frame, self.interface, frames);
-        self.sender.run(|| on_cpu(self.cpu, inject))??.context("injecting frames")?;
-        let seconds = started.elapsed().as_secs_f64();
+        let inject = || {
+            timed(self.cpu, || sys::send_live(generator.as_fd(), &frame, self.interface, frames))
+        };
+        let (injected, took) = self.sender.run(|| on_cpu(self.cpu, inject))??;
+        injected.context("injecting frames")?;
         let after = self.received()?;
         let delivered = after.packets - before.packets;
         if delivered == 0 {
             bail!("none of {frames} frames arrived");
         }
-        Ok(Sent { delivered, passed: after.passed - before.passed, seconds })
+        let passed = after.passed - before.passed;
+        Ok(Sent { sent: u64::from(frames), delivered, passed, took })
     }
 
     fn received(&self) -> Result<Received> {

@@ -1,0 +1,60 @@
+//! The report for people: what was measured, and what must be true of it.
+
+use serde_json::Value;
+
+use super::floors;
+
+/// Floors, aims and what was measured. Without a judgement if `judged` is false.
+pub(crate) fn floors(report: &Value, judged: bool) -> String {
+    let mut text = format!("{:<70} {:>9} {:>9} {:>9}\n", "", "floor", "aim", "measured");
+    for floor in &floors::ALL {
+        let measured = floor.measured(report);
+        let word = match measured {
+            Some(value) if !judged || floor.floor.holds(value) => "",
+            Some(_) => "BROKEN",
+            None => "",
+        };
+        let reached = measured.is_some_and(|value| floor.aim.holds(value));
+        let mark = if reached && judged { "aim reached" } else { word };
+        let line = format!(
+            "{:<70} {:>9} {:>9} {:>9}  {mark}",
+            floor.what,
+            floor.floor.to_string(),
+            floor.aim.to_string(),
+            number(measured),
+        );
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Guards by number of sources.
+pub(crate) fn end_to_end(report: &Value) -> String {
+    let runs = report["extra"]["end_to_end"].as_array().map_or(&[][..], Vec::as_slice);
+    let lines = runs.iter().map(|run| {
+        let rate = &report["end_to_end_mpps"][run["sources"].to_string()]
+            [run["guard"].as_str().unwrap_or_default()];
+        format!(
+            "{:>9} sources  {:<10} {:>6.2} Mpps  {:>6.2} … {:<6.2} {:>7.0} ns above bare  \
+             {:>6.2} % passed  {:>6.2} % arrived\n",
+            run["sources"].to_string(),
+            run["guard"].as_str().unwrap_or_default(),
+            rate.as_f64().unwrap_or(f64::NAN),
+            run["spread_mpps"][0].as_f64().unwrap_or(f64::NAN),
+            run["spread_mpps"][1].as_f64().unwrap_or(f64::NAN),
+            run["ns_above_bare"].as_f64().unwrap_or(f64::NAN),
+            run["passed_percent"].as_f64().unwrap_or(f64::NAN),
+            run["delivered_percent"].as_f64().unwrap_or(f64::NAN),
+        )
+    });
+    lines.collect()
+}
+
+fn number(measured: Option<f64>) -> String {
+    match measured {
+        None => "–".to_owned(),
+        Some(value) if value >= 1_000.0 => format!("{value:.0}"),
+        Some(value) => format!("{value:.2}"),
+    }
+}
