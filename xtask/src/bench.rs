@@ -37,16 +37,9 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let mut bench = Command::new(bench);
     bench.env("LIMITER_BENCH_OBJECT", target(OBJECT)).current_dir(root());
     if !args.arguments.iter().any(|it| WITHOUT_OLDEST.iter().any(|no| it.starts_with(no))) {
-        match oldest() {
-            Ok(instructions) => bench.env("LIMITER_BENCH_INSNS_OLDEST", instructions),
-            Err(error) => bail!("{error:#}; without the oldest kernel: --no-floors"),
-        };
+        let oldest = matrix::verified_on_oldest()
+            .context("without the oldest kernel: cargo xtask bench --no-floors")?;
+        bench.env("LIMITER_BENCH_INSNS_OLDEST", oldest.to_string());
     }
     run_program(bench.args(args.arguments))
-}
-
-/// What the verifier of the oldest supported kernel has to do, as text.
-fn oldest() -> Result<String> {
-    setup::ensure(Need::Matrix)?;
-    matrix::verified_on_oldest().map(|instructions| instructions.to_string())
 }

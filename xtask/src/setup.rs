@@ -29,10 +29,10 @@ pub(crate) enum Need {
     Build,
     /// Host, kernel and namespace tests
     Test,
-    /// Measuring beside the kernel's own packet filters
-    Bench,
     /// Booting other kernels
     Matrix,
+    /// Measuring, beside the kernel's own packet filters
+    Bench,
     /// What CI checks beyond tests
     Ci,
 }
@@ -68,8 +68,6 @@ const TOOLS: &[Tool] = &[
     from_cargo("bpf-linker", "0.10.1", Need::Build),
     from_apt("ip", &["iproute2"], Need::Test),
     from_apt("ethtool", &["ethtool"], Need::Test),
-    from_apt("nft", &["nftables"], Need::Bench),
-    from_apt("iptables", &["iptables"], Need::Bench),
     from_apt("qemu-system-x86_64", &["qemu-system-x86"], Need::Matrix),
     Tool {
         what: "busybox without a need for libc",
@@ -80,6 +78,8 @@ const TOOLS: &[Tool] = &[
     from_apt("modprobe", &["kmod"], Need::Matrix),
     from_apt("xz", &["xz-utils"], Need::Matrix),
     from_apt("zstd", &["zstd"], Need::Matrix),
+    from_apt("nft", &["nftables"], Need::Bench),
+    from_apt("iptables", &["iptables"], Need::Bench),
     Tool {
         what: "clippy for the kernel crate",
         need: Need::Ci,
