@@ -1,54 +1,64 @@
 //! What the kernel's functions tell each other. The verifier checks each function on its own and
 //! lets numbers cross the border between them, so these are values packed into one number.
 
+use crate::bucket::Room;
 use crate::key::{Family, Level};
+use crate::layout::MAX_SETS;
 
-/// What is to be judged, its source's bits aside: class, policy generation, family; and, once the class
-/// has been looked up, the rules to judge it, as bits by their place in the policy.
+/// What is to be judged, its source's bits aside: a set of rules, the family, the number of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject(pub u64);
 
 impl Subject {
-    /// Class below 256, generation (its lowest bit counts), family.
+    const SET: u64 = MAX_SETS as u64 - 1;
+    const V6: u64 = MAX_SETS as u64;
+    const HALF: u64 = MAX_SETS as u64 * 2;
+
+    /// Set below [`MAX_SETS`], policy's number (its lowest bit is the half of the maps it lies in), family.
     #[inline(always)]
     #[must_use]
-    pub const fn new(class: u32, generation: u32, family: Family) -> Self {
-        Self(class as u64 & 0xff | (generation as u64 & 1) << 8 | (family as u64) << 16)
+    pub const fn new(set: u32, generation: u32, family: Family) -> Self {
+        let v6 = if matches!(family, Family::V6) { Self::V6 } else { 0 };
+        let half = (generation as u64 & 1) * Self::HALF;
+        Self((generation as u64) << 32 | half | v6 | set as u64 & Self::SET)
     }
 
-    /// The same with these rules.
+    /// The same with another set.
     #[inline(always)]
     #[must_use]
-    pub const fn with_rules(self, rules: u32) -> Self {
-        Self(self.0 & 0xffff_ffff | (rules as u64) << 32)
+    pub const fn with_set(self, set: u32) -> Self {
+        Self(self.0 & !Self::SET | set as u64 & Self::SET)
     }
 
-    /// Class number.
+    /// Set of rules: a class, or [`MAX_CLASSES`](crate::layout::MAX_CLASSES) plus the place of a rule by
+    /// itself.
     #[inline(always)]
     #[must_use]
-    pub const fn class(self) -> u32 {
-        low(self.0) & 0xff
+    pub const fn set(self) -> u32 {
+        low(self.0 & Self::SET)
     }
 
-    /// 0 or 1.
+    /// Number of the policy.
     #[inline(always)]
     #[must_use]
     pub const fn generation(self) -> u32 {
-        low(self.0) >> 8 & 1
+        low(self.0 >> 32)
     }
 
     /// IP version.
     #[inline(always)]
     #[must_use]
     pub const fn family(self) -> Family {
-        if low(self.0) >> 16 & 0xff == Family::V6 as u32 { Family::V6 } else { Family::V4 }
+        if self.0 & Self::V6 != 0 { Family::V6 } else { Family::V4 }
     }
 
-    /// Rules as bits.
+    /// All but the number of the policy, of which only the lowest bit is here.
     #[inline(always)]
     #[must_use]
-    pub const fn rules(self) -> u32 {
-        low(self.0 >> 32)
+    pub const fn low(self) -> u16 {
+        #[expect(clippy::cast_possible_truncation, reason = "11 bits are used")]
+        let low = self.0 as u16;
+        low
     }
 }
 
@@ -93,7 +103,37 @@ impl Drawn {
     #[must_use]
     pub const fn at(self, level: Level) -> Taken {
         let (why, place) = (low(self.0 >> 32) & 0xff, low(self.0 >> 40) & 0xff);
-        Taken(why | (level as u32) << 8 | place << 16)
+        Taken(why & 3 | (level as u32) << 2 | place << 4)
+    }
+}
+
+/// What one level's pools have room for, and which rule's has none, if one hasn't.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space(pub u32);
+
+impl Space {
+    /// Room for the chunk everywhere.
+    pub const MORE: Self = Self(Room::More as u32);
+
+    /// With so much room; without any, the rule's place.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(room: Room, place: u32) -> Self {
+        Self(room as u32 | place << 8)
+    }
+
+    /// The least of all pools.
+    #[inline(always)]
+    #[must_use]
+    pub const fn room(self) -> Room {
+        Room::from_number(self.0 & 0xff)
+    }
+
+    /// The refusing rule's place.
+    #[inline(always)]
+    #[must_use]
+    pub const fn place(self) -> u32 {
+        self.0 >> 8
     }
 }
 
@@ -102,24 +142,26 @@ impl Drawn {
 pub struct Taken(pub u32);
 
 impl Taken {
-    /// Every pool was debited.
-    pub const ALL: Self = Self(0);
+    /// Every pool was debited, for one packet.
+    pub const ONE: Self = Self(0);
+    /// Every pool was debited, for a chunk.
+    pub const CHUNK: Self = Self(3);
 
-    /// No pool was debited: the reason in bits 0–7, the level in 8–15, the place in 16–31.
+    /// No pool was debited: the reason in bits 0–1, the level in 2–3, the place in 4–15.
     #[inline(always)]
     #[must_use]
     pub const fn refused(why: Why, level: Level, place: u32) -> Self {
-        Self(why as u32 | (level as u32) << 8 | place << 16)
+        Self(why as u32 | (level as u32) << 2 | (place & 0xfff) << 4)
     }
 
     /// `None` if every pool was debited.
     #[inline(always)]
     #[must_use]
     pub const fn why(self) -> Option<Why> {
-        match self.0 & 0xff {
-            0 => None,
+        match self.0 & 3 {
             1 => Some(Why::NoRoom),
-            _ => Some(Why::Changing),
+            2 => Some(Why::Changing),
+            _ => None,
         }
     }
 
@@ -127,14 +169,23 @@ impl Taken {
     #[inline(always)]
     #[must_use]
     pub const fn level(self) -> Level {
-        Level::from_index(self.0 >> 8)
+        Level::from_index(self.0 >> 2)
     }
 
     /// The place of the rule that refused.
     #[inline(always)]
     #[must_use]
     pub const fn place(self) -> u32 {
-        self.0 >> 16
+        self.0 >> 4 & 0xfff
+    }
+
+    /// All of it.
+    #[inline(always)]
+    #[must_use]
+    pub const fn low(self) -> u16 {
+        #[expect(clippy::cast_possible_truncation, reason = "16 bits are used")]
+        let low = self.0 as u16;
+        low
     }
 }
 
@@ -150,15 +201,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_comes_back_with_and_without_rules() {
-        let subject = Subject::new(255, 3, Family::V6);
-        for subject in [subject, subject.with_rules(u32::MAX), subject.with_rules(1)] {
-            let parts = (subject.class(), subject.generation(), subject.family());
-            assert_eq!(parts, (255, 1, Family::V6));
-        }
-        assert_eq!(subject.rules(), 0);
-        assert_eq!(subject.with_rules(u32::MAX).with_rules(5).rules(), 5);
-        assert_eq!(Subject::new(1, 0, Family::V4).family(), Family::V4);
+    fn a_subject_comes_back() {
+        let subject = Subject::new(255, u32::MAX, Family::V6);
+        let parts = |subject: Subject| (subject.set(), subject.generation(), subject.family());
+        assert_eq!(parts(subject), (255, u32::MAX, Family::V6));
+        assert_eq!(parts(subject.with_set(287)), (287, u32::MAX, Family::V6));
+        assert_eq!(parts(Subject::new(1, 2, Family::V4)), (1, 2, Family::V4));
+        assert_ne!(subject.low(), Subject::new(255, u32::MAX, Family::V4).low());
     }
 
     #[test]
@@ -172,6 +221,6 @@ mod tests {
             assert_eq!((taken.why(), taken.level(), taken.place()), (Some(why), Level::Prefix, 31));
         }
         assert!(Drawn(0xffff_ffff).complete());
-        assert_eq!(Taken::ALL.why(), None);
+        assert_eq!((Taken::ONE.why(), Taken::CHUNK.why()), (None, None));
     }
 }

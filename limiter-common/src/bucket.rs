@@ -15,12 +15,12 @@
 mod ask;
 mod place;
 
-pub use ask::{Ask, UNLIMITED, floor, life};
+pub use ask::{Ask, Room, UNLIMITED, floor, life};
 pub use place::{Place, find};
 
 use crate::word::{Heat, RESERVED, Word};
 use ask::warmer;
-use place::{FREE, KEPT, has_twin, own, rank};
+use place::{FREE, KEPT, has_twin, rank};
 
 /// How often a claim begins again after another CPU changed the word it was about to change.
 pub const TRIES: u32 = 8;
@@ -47,10 +47,14 @@ pub trait Bucket {
 /// How a claim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// All of the cost was debited.
+    /// Tokens were debited.
     Granted {
-        /// The slot of a key that had none before.
-        inserted: Option<u32>,
+        /// How many: [`Ask::cost`] or [`Ask::more`].
+        amount: u32,
+        /// The key's slot, if now is the time to write down whose it is: with its second claim in a
+        /// window, and as it gets warmer. (Not at insertion: who forges sources would have us write two
+        /// lines for each.)
+        known: Option<u32>,
         /// Another key lost its count.
         displaced: bool,
     },
@@ -62,84 +66,95 @@ pub enum Claim {
     Contended,
 }
 
-/// Whether a claim would be granted now. A refusal marks the key as spent, so that nobody displaces
-/// it while it is being limited; nothing is debited or inserted.
+/// What a claim would be granted now. A refusal marks the key as spent, so
+/// that nobody displaces it while it is being limited; nothing is debited or inserted.
 #[inline(always)]
-pub fn has_room<B: Bucket>(bucket: &B, ask: &Ask) -> bool {
-    if let Some((slot, word)) = own(bucket, ask)
-        && ask.counts(word)
-        // Whoever is putting the key there decides; the claim will see what it put.
-        && word.value() != RESERVED
-    {
-        return ask.fits(word.value()) || refuse(bucket, slot, word);
+pub fn look<B: Bucket>(bucket: &B, ask: &Ask) -> Room {
+    match bucket.find(ask) {
+        Place::Own(slot) => {
+            let word = bucket.load(slot);
+            let own = word.belongs_to(ask.fingerprint) && ask.counts(word);
+            // Whoever is putting the key there decides; the claim will see what it put.
+            let own = own && word.value() != RESERVED;
+            let room = ask.room(if own { word.value() } else { 0 });
+            if own && room == Room::None {
+                refuse(bucket, slot, word);
+            }
+            room
+        }
+        Place::Free(_) | Place::Cold(_) => ask.room(0),
+        // Nothing is kept of who can't be judged here, so no chunk either: each packet is counted.
+        Place::Full => less(ask.room(0), Room::Cost),
     }
-    ask.fits(0)
 }
 
-/// Marks a word as spent. Always false, the answer of its callers. If the swap fails, another CPU
-/// has just changed the word, and the next refusal marks it.
 #[inline(always)]
-fn refuse<B: Bucket>(bucket: &B, slot: u32, word: Word) -> bool {
+fn less(one: Room, other: Room) -> Room {
+    if one < other { one } else { other }
+}
+
+/// Marks a word as spent. If the swap fails, another CPU has just changed the word, and the next refusal
+/// marks it.
+#[inline(always)]
+fn refuse<B: Bucket>(bucket: &B, slot: u32, word: Word) {
     if word.heat() != Heat::Spent {
         bucket.exchange(slot, word, word.with(Heat::Spent, word.value()));
     }
-    false
 }
 
-/// Takes the cost out of the key's pool, all or nothing.
+/// Takes the cost, or more, out of the key's pool; or nothing.
 pub fn claim<B: Bucket>(bucket: &B, ask: &Ask) -> Claim {
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);
-        if let Some(claim) = attempt(bucket, ask) {
+        if let Some(claim) = attempt(bucket, ask, bucket.find(ask)) {
             return claim;
         }
     }
     Claim::Contended
 }
 
-/// One try of [`claim`]; `None` if another CPU was faster, at most [`TRIES`] times.
+/// One try of [`claim`], at a place found before; `None` if another CPU was faster, or the place is no
+/// longer what it was. At most [`TRIES`] times.
 #[inline(always)]
-pub fn attempt<B: Bucket>(bucket: &B, ask: &Ask) -> Option<Claim> {
-    match bucket.find(ask) {
+pub fn attempt<B: Bucket>(bucket: &B, ask: &Ask, place: Place) -> Option<Claim> {
+    match place {
         Place::Own(slot) => debit(bucket, ask, slot),
         Place::Free(slot) => insert(bucket, ask, slot, FREE),
         Place::Cold(slot) => insert(bucket, ask, slot, KEPT.wrapping_sub(1)),
-        Place::Full if ask.fits(0) => Some(Claim::Crowded),
+        Place::Full if ask.amount(0).is_some() => Some(Claim::Crowded),
         Place::Full => Some(Claim::Spent),
     }
 }
 
-/// Debits a key where it is; `None` if the word changed meanwhile.
+/// Changes a known key's word where it is.
 #[inline(always)]
 fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
     let word = bucket.load(slot);
-    if !word.belongs_to(ask.fingerprint) {
+    // A reserved word also from a window that is over: its CPU may be about to find the key elsewhere,
+    // and could not take a word back that we had made of it.
+    if !word.belongs_to(ask.fingerprint) || word.value() == RESERVED {
         return None;
     }
-    let used = word.value();
-    if used == RESERVED {
-        // Also from a window that is over: its CPU may be about to find the key elsewhere, and
-        // could not take a word back that we had made of it.
-        return None;
-    }
-    let debited = if ask.counts(word) {
-        if !ask.fits(used) {
+    let counts = ask.counts(word);
+    let used = if counts { word.value() } else { 0 };
+    let Some(amount) = ask.amount(used) else {
+        if counts {
             refuse(bucket, slot, word);
-            return Some(Claim::Spent);
         }
-        let used = ask.capped(used.saturating_add(ask.cost));
-        let heat = ask.heat(used);
-        word.with(warmer(heat, word.heat()), used)
+        return Some(Claim::Spent);
+    };
+    let (debited, known) = if counts {
+        let after = ask.capped(used.saturating_add(amount));
+        let heat = warmer(ask.heat(after), word.heat());
+        (word.with(heat, after), used <= amount || heat != word.heat())
     } else {
         // The window is over: the next one begins in the same slot.
-        if !ask.fits(0) {
-            return Some(Claim::Spent);
-        }
-        ask.first()
+        (ask.first(amount), false)
     };
     if bucket.exchange(slot, word, debited) {
-        Some(Claim::Granted { inserted: None, displaced: false })
+        let known = if known { Some(slot) } else { None };
+        Some(Claim::Granted { amount, known, displaced: false })
     } else {
         None
     }
@@ -149,15 +164,15 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
 /// again.
 #[inline(always)]
 fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Claim> {
-    if !ask.fits(0) {
+    let Some(amount) = ask.amount(0) else {
         return Some(Claim::Spent);
-    }
+    };
     let word = bucket.load(slot);
     let rank = rank(word, ask);
     if rank > worst || word.belongs_to(ask.fingerprint) {
         return None;
     }
-    let first = ask.first();
+    let first = ask.first(amount);
     let reserved = first.with(Heat::Cold, RESERVED);
     if !bucket.exchange(slot, word, reserved) {
         return None;
@@ -168,24 +183,22 @@ fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Cla
     }
     // Nobody else changes a reserved word before its end.
     if bucket.exchange(slot, reserved, first) {
-        Some(Claim::Granted { inserted: Some(slot), displaced: rank != FREE })
+        Some(Claim::Granted { amount, known: None, displaced: rank != FREE })
     } else {
         None
     }
 }
 
-/// Gives back what [`claim`] debited, if the window of `ask.now` is still the word's. Once it is over,
-/// there is nothing to give back to.
+/// Gives back what [`claim`] debited in this slot, if the window of `ask.now` is still the word's. Once it
+/// is over, there is nothing to give back to.
 #[inline(always)]
-pub fn refund<B: Bucket>(bucket: &B, ask: &Ask) {
-    let end = ask.window.end_of(ask.now).low();
+pub fn refund<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) {
+    let end = ask.end.low();
     let mut tries = 0;
     while tries < TRIES {
         tries = tries.wrapping_add(1);
-        let Some((slot, word)) = own(bucket, ask) else {
-            return;
-        };
-        if word.end() != end || word.value() == RESERVED {
+        let word = bucket.load(slot);
+        if !word.belongs_to(ask.fingerprint) || word.end() != end || word.value() == RESERVED {
             return;
         }
         let rest = word.value().saturating_sub(ask.cost);

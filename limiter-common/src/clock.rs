@@ -14,6 +14,12 @@ impl Tick {
         Self(nanos / NANOS_PER_TICK)
     }
 
+    /// Its first moment, in nanoseconds since 1970.
+    #[must_use]
+    pub const fn unix_nanos(self) -> u64 {
+        self.0.wrapping_mul(NANOS_PER_TICK)
+    }
+
     /// The low 18 bits, all that a word has room for: 7 h 16 min.
     #[must_use]
     pub const fn low(self) -> u64 {

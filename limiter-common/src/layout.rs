@@ -2,19 +2,21 @@
 //! of them is a new [`VERSION`].
 
 use crate::bucket::UNLIMITED;
-use crate::clock::WindowLength;
+use crate::clock::{NANOS_PER_TICK, WindowLength};
 use crate::hash::Seed;
 use crate::key::{Key, Level};
 use crate::packet::{Fault, Kind};
 use crate::quantum::Quantum;
 
 /// Number of this layout. The daemon refuses pinned maps of another one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Rules in a policy at most.
 pub const MAX_RULES: u32 = 32;
 /// Sets of rules that some packet can match, at most; class 0 is the empty set.
 pub const MAX_CLASSES: u32 = 256;
+/// Sets of rules that are judged together: the classes, and each rule by itself (in shadow it is).
+pub const MAX_SETS: u32 = 512;
 /// Policies in the maps: the active one and the idle one.
 pub const GENERATIONS: u32 = 2;
 /// Counter rows for rules: twice [`MAX_RULES`], so that a policy can replace all rules of the last
@@ -25,6 +27,16 @@ pub const SLOTS: u32 = 8;
 /// Buckets in a table if nothing else is configured: 8 MiB of words, 16 MiB of addresses; enough for
 /// 262,144 keys at a quarter full.
 pub const DEFAULT_BUCKETS: u32 = 1 << 17;
+
+/// Tickets in one entry of map `TICKETS`: a page. (With an entry for each, a packet would fetch one line
+/// more, that with the pointer to it.)
+pub const TICKETS_PER_PAGE: u32 = 128;
+/// Each CPU's tickets for sources if nothing else is configured: 2 MiB.
+pub const DEFAULT_TICKETS: u32 = 1 << 16;
+/// Each CPU's tickets for prefixes: 128 KiB. Those for totals have a place for each set of rules.
+pub const PREFIX_TICKETS: u32 = 1 << 12;
+/// Pages before those of sources: totals, then prefixes.
+pub const COARSE_PAGES: u32 = (MAX_SETS + PREFIX_TICKETS) / TICKETS_PER_PAGE;
 
 /// No limit at this level: it isn't evaluated.
 pub const ABSENT: u32 = u32::MAX - 1;
@@ -39,6 +51,8 @@ pub struct Meta {
     pub generation: u32,
     /// Made once, with the maps.
     pub seed: [u64; 2],
+    /// [`crate::hash::KeyHash`] of [`Key::TOTAL`] under that seed.
+    pub total: u64,
     /// Nanoseconds to add to the monotonic clock to get Unix time.
     pub wall_offset: u64,
     /// Unix time of the daemon's last sign of life, in nanoseconds.
@@ -132,15 +146,161 @@ impl Classifier {
     }
 }
 
-/// Map `CLASSES`, [`MAX_CLASSES`] entries per generation: the rules of a class, as bits by their
-/// place in the policy. Rule 0 is bit 0 and judged first.
+/// Map `SETS`, [`MAX_SETS`] entries per generation: rules that are judged together. First the classes, by
+/// number; from [`MAX_CLASSES`] on each rule by itself, by its place in the policy.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClassEntry {
-    /// Rules that refuse.
-    pub enforce: u32,
-    /// Rules that only say what they would refuse.
-    pub shadow: u32,
+pub struct RuleSet {
+    life: u64,
+    window: u32,
+    enforced: u8,
+    shadow: u8,
+    bytes: u8,
+    levels: u8,
+    /// Places in the policy, in its order: those enforced, then those in shadow.
+    places: [u8; MAX_RULES as usize],
+    /// Their counter rows.
+    rows: [u8; MAX_RULES as usize],
+}
+
+impl RuleSet {
+    /// No rule.
+    pub const EMPTY: Self = Self {
+        life: 0,
+        window: 0,
+        enforced: 0,
+        shadow: 0,
+        bytes: 0,
+        levels: 0,
+        places: [0; MAX_RULES as usize],
+        rows: [0; MAX_RULES as usize],
+    };
+
+    /// The rules with these places (as bits) out of all rules of a policy.
+    #[must_use]
+    pub fn new(enforce: u32, shadow: u32, rules: &[RuleEntry]) -> Self {
+        let mut set = Self::EMPTY;
+        set.enforced = set.list(0, enforce, rules);
+        set.shadow = set.list(set.enforced, shadow, rules);
+        for (place, rule) in (0_u32..).zip(rules) {
+            if enforce >> place & 1 != 0 {
+                set.admit(rule);
+            }
+        }
+        set
+    }
+
+    fn list(&mut self, from: u8, mask: u32, rules: &[RuleEntry]) -> u8 {
+        let chosen = (0_u8..).zip(rules).filter(|(place, _)| mask >> place & 1 != 0);
+        let free = self.places.iter_mut().zip(&mut self.rows).skip(from as usize);
+        let mut count = 0_u8;
+        for ((to_place, to_row), (place, rule)) in free.zip(chosen) {
+            #[expect(clippy::cast_possible_truncation, reason = "rows are below 64")]
+            let row = rule.row() as u8;
+            (*to_place, *to_row) = (place, row);
+            count = count.saturating_add(1);
+        }
+        count
+    }
+
+    fn admit(&mut self, rule: &RuleEntry) {
+        let window = rule.window();
+        self.window = gcd(self.window, window.ticks());
+        let life = (crate::bucket::life(window) as u64).saturating_mul(NANOS_PER_TICK);
+        self.life = self.life.max(life);
+        for level in Level::ALL {
+            if rule.limit(level).is_some() {
+                self.levels |= 1 << level as u8;
+            }
+        }
+        if let Unit::Bytes(quantum) = rule.unit() {
+            #[expect(clippy::cast_possible_truncation, reason = "at most 6")]
+            let finest = (quantum.shift() as u8).saturating_add(1);
+            self.bytes = if self.bytes == 0 { finest } else { self.bytes.min(finest) };
+        }
+    }
+
+    /// How many rules refuse. At most [`MAX_RULES`].
+    #[inline(always)]
+    #[must_use]
+    pub const fn enforced(&self) -> u32 {
+        self.enforced as u32
+    }
+
+    /// How many rules only say what they would refuse.
+    #[inline(always)]
+    #[must_use]
+    pub const fn shadow(&self) -> u32 {
+        self.shadow as u32
+    }
+
+    /// The place in the policy of the `i`-th rule of the set, those in shadow last.
+    #[inline(always)]
+    #[must_use]
+    pub const fn place(&self, i: u32) -> u32 {
+        self.places[(i & (MAX_RULES - 1)) as usize] as u32 & (MAX_RULES - 1)
+    }
+
+    /// Its counter row.
+    #[inline(always)]
+    #[must_use]
+    pub const fn row(&self, i: u32) -> u32 {
+        self.rows[(i & (MAX_RULES - 1)) as usize] as u32
+    }
+
+    /// Enforced rules as bits by their places.
+    #[must_use]
+    pub fn enforced_bits(&self) -> u32 {
+        (0..self.enforced()).fold(0, |bits, i| bits | 1 << self.place(i))
+    }
+
+    /// Rules in shadow as bits by their places.
+    #[must_use]
+    pub fn shadow_bits(&self) -> u32 {
+        let end = self.enforced().saturating_add(self.shadow());
+        (self.enforced()..end).fold(0, |bits, i| bits | 1 << self.place(i))
+    }
+
+    /// Whether some enforced rule limits the level.
+    #[inline(always)]
+    #[must_use]
+    pub const fn limits(&self, level: Level) -> bool {
+        self.levels >> level as u8 & 1 != 0
+    }
+
+    /// A window in which no rule's window ends but at its end: the greatest common divisor of all.
+    #[inline(always)]
+    #[must_use]
+    pub const fn window(&self) -> WindowLength {
+        match WindowLength::from_ticks(self.window) {
+            Some(window) => window,
+            None => WindowLength::MIN,
+        }
+    }
+
+    /// The longest that a ticket for it may live, in nanoseconds.
+    #[inline(always)]
+    #[must_use]
+    pub const fn life(&self) -> u64 {
+        self.life
+    }
+
+    /// log2 of the finest quantum of its rules over bytes; `None` if it has no such rule.
+    #[inline(always)]
+    #[must_use]
+    pub const fn byte_shift(&self) -> Option<u32> {
+        match self.bytes {
+            0 => None,
+            shift => Some((shift as u32).wrapping_sub(1)),
+        }
+    }
+}
+
+fn gcd(mut one: u32, mut other: u32) -> u32 {
+    while let Some(rest) = one.checked_rem(other) {
+        (one, other) = (other, rest);
+    }
+    one
 }
 
 /// Map `RULES`, [`MAX_RULES`] entries per generation, in the policy's order.
@@ -237,11 +397,18 @@ impl RuleEntry {
         }
     }
 
-    /// What a frame of this many bytes costs, in quanta, rounded up.
+    /// What so many packets and bytes cost, in quanta, rounded up.
     #[inline(always)]
     #[must_use]
-    pub const fn cost(&self, length: u32) -> u32 {
-        if self.bytes == 1 { Quantum::ceil(self.shift, length) } else { 1 }
+    pub const fn cost(&self, (packets, bytes): (u32, u32)) -> u32 {
+        if self.bytes == 1 { Quantum::ceil(self.shift, bytes) } else { packets }
+    }
+
+    /// Whether packets are counted: once one is refused, all are until the window ends.
+    #[inline(always)]
+    #[must_use]
+    pub const fn counts_packets(&self) -> bool {
+        self.bytes != 1
     }
 }
 
@@ -330,31 +497,36 @@ pub mod map {
     pub const META: &str = "META";
     pub const POLICY: &str = "POLICY";
     pub const CLASSIFIER: &str = "CLASSIFIER";
-    pub const CLASSES: &str = "CLASSES";
+    pub const SETS: &str = "SETS";
     pub const RULES: &str = "RULES";
     pub const TABLE: &str = "TABLE";
     pub const ADDRESSES: &str = "ADDRESSES";
     pub const COUNTERS: &str = "COUNTERS";
     pub const REGISTRY: &str = "REGISTRY";
     pub const BYPASS: &str = "BYPASS";
+    pub const TICKETS: &str = "TICKETS";
     pub const TEST_CLOCK: &str = "TEST_CLOCK";
     /// Those that outlive the daemon.
     pub const PINNED: [&str; 10] =
-        [META, POLICY, CLASSIFIER, CLASSES, RULES, TABLE, ADDRESSES, COUNTERS, REGISTRY, BYPASS];
+        [META, POLICY, CLASSIFIER, SETS, RULES, TABLE, ADDRESSES, COUNTERS, REGISTRY, BYPASS];
 }
 
 /// The program's name in the kernel object.
 pub const PROGRAM: &str = "limiter";
 /// Load-time constant (u32): number of buckets minus one.
 pub const BUCKET_MASK: &str = "BUCKET_MASK";
+/// Load-time constant (u32): number of tickets minus one.
+pub const TICKET_MASK: &str = "TICKET_MASK";
+/// Load-time constant (u32): log2 of the parts of a pool of which one may be claimed ahead; 8 for each CPU.
+pub const SHARE: &str = "SHARE";
 /// Load-time constant (u32): 1 takes the time from map `TEST_CLOCK` (Unix nanoseconds).
 pub const USE_TEST_CLOCK: &str = "USE_TEST_CLOCK";
 
 const _: () = {
-    assert!(size_of::<Meta>() == 48);
+    assert!(size_of::<Meta>() == 56);
     assert!(size_of::<PolicyEntry>() == 16);
     assert!(size_of::<Classifier>() == 512 + 65_536 + 131_072);
-    assert!(size_of::<ClassEntry>() == 8);
+    assert!(size_of::<RuleSet>() == 80);
     assert!(size_of::<RuleEntry>() == 36);
     assert!(size_of::<AddressEntry>() == 16);
     assert!(size_of::<RegistryEntry>() == 72);
@@ -371,7 +543,7 @@ mod pod {
     unsafe impl aya::Pod for super::Meta {}
     unsafe impl aya::Pod for super::PolicyEntry {}
     unsafe impl aya::Pod for super::Classifier {}
-    unsafe impl aya::Pod for super::ClassEntry {}
+    unsafe impl aya::Pod for super::RuleSet {}
     unsafe impl aya::Pod for super::RuleEntry {}
     unsafe impl aya::Pod for super::AddressEntry {}
     unsafe impl aya::Pod for super::RegistryEntry {}

@@ -18,5 +18,7 @@ pub mod packet;
 pub mod parse;
 pub mod quantum;
 pub mod take;
+pub mod ticket;
 pub mod verdict;
+pub mod want;
 pub mod word;

@@ -2,83 +2,98 @@
 //! pool is read before any is claimed from, so that a refusal debits nobody; what a lost race has
 //! claimed already goes back.
 
-use crate::border::{Drawn, Taken, Why};
-use crate::bucket::TRIES;
+use crate::border::{Drawn, Space, Taken, Why};
+use crate::bucket::{Room, TRIES};
 use crate::key::Level;
-use crate::layout::MAX_RULES;
+use crate::layout::{MAX_RULES, RuleSet};
+use crate::want::Want;
 
-/// All pools of a packet at one level: one for each rule that judges it.
-pub trait LevelPools {
-    /// The place of the first rule that has no room for the packet, or [`MAX_RULES`]:
-    /// [`first_without_room`].
-    fn without_room(&self) -> u32;
+/// All pools of a packet, one for each rule and level.
+pub trait Pools {
+    /// What a level has room for; nothing is debited.
+    fn look(&self, level: Level, want: Want) -> Space;
 
-    /// Debits each rule's pool, up to the first that refuses: [`draw_each`].
-    fn draw(&self) -> Drawn;
+    /// Debits all pools of a level by the least that is wanted, or none. What prefixes and totals give goes
+    /// onto this CPU's ticket for them.
+    fn draw(&self, level: Level, want: Want) -> Drawn;
 
-    /// Undoes [`LevelPools::draw`].
-    fn give_back(&self, drawn: Drawn);
+    /// Takes that off this CPU's tickets for prefix and total again.
+    fn spend(&self, want: Want);
 }
 
-/// Debits every pool of the three levels, or none.
+/// Debits every pool of the three levels, or none: for a chunk if all have plenty, else for one packet.
+///
+/// What was drawn for prefix and total before a lost race made the source refuse stays on this CPU's
+/// tickets, for its next packet. Sources come last, so nothing has to be given back after them.
 #[inline(always)]
-pub fn take<P: LevelPools>(total: &P, prefix: &P, source: &P) -> Taken {
-    let refused = without_room(total, prefix, source);
-    if refused == Taken::ALL { draw(total, prefix, source) } else { refused }
+pub fn take(pools: &impl Pools, want: Want) -> Taken {
+    let (room, refused) = look(pools, want);
+    if room == Room::None {
+        return refused;
+    }
+    if room == Room::More && want.more() != want.least() {
+        let taken = draw(pools, want.chunk());
+        // Others were faster: there may still be enough for one.
+        if taken.why() != Some(Why::NoRoom) {
+            return if taken == Taken::ONE { Taken::CHUNK } else { taken };
+        }
+    }
+    draw(pools, want.one())
 }
 
+/// The least room of all, and the refusal if there is none.
 #[inline(always)]
-fn without_room<P: LevelPools>(total: &P, prefix: &P, source: &P) -> Taken {
-    let place = total.without_room();
-    if place < MAX_RULES {
-        return Taken::refused(Why::NoRoom, Level::Total, place);
+fn look(pools: &impl Pools, want: Want) -> (Room, Taken) {
+    let refused = |level, space: Space| (Room::None, Taken::refused(Why::NoRoom, level, space.place()));
+    let total = pools.look(Level::Total, want);
+    if total.room() == Room::None {
+        return refused(Level::Total, total);
     }
-    let place = prefix.without_room();
-    if place < MAX_RULES {
-        return Taken::refused(Why::NoRoom, Level::Prefix, place);
+    let prefix = pools.look(Level::Prefix, want);
+    if prefix.room() == Room::None {
+        return refused(Level::Prefix, prefix);
     }
-    let place = source.without_room();
-    if place < MAX_RULES {
-        return Taken::refused(Why::NoRoom, Level::Source, place);
+    let source = pools.look(Level::Source, want);
+    if source.room() == Room::None {
+        return refused(Level::Source, source);
     }
-    Taken::ALL
+    let all = [total, prefix, source].map(|space| space.room() == Room::More);
+    (if all == [true; 3] { Room::More } else { Room::Cost }, Taken::ONE)
 }
 
 /// Only a lost race makes a pool refuse here.
 #[inline(always)]
-fn draw<P: LevelPools>(total: &P, prefix: &P, source: &P) -> Taken {
-    let totals = total.draw();
-    if !totals.complete() {
-        total.give_back(totals);
-        return totals.at(Level::Total);
+fn draw(pools: &impl Pools, want: Want) -> Taken {
+    let total = pools.draw(Level::Total, want);
+    if !total.complete() {
+        return total.at(Level::Total);
     }
-    let prefixes = prefix.draw();
-    if !prefixes.complete() {
-        prefix.give_back(prefixes);
-        total.give_back(totals);
-        return prefixes.at(Level::Prefix);
+    let prefix = pools.draw(Level::Prefix, want);
+    if !prefix.complete() {
+        return prefix.at(Level::Prefix);
     }
-    let sources = source.draw();
-    if !sources.complete() {
-        source.give_back(sources);
-        prefix.give_back(prefixes);
-        total.give_back(totals);
-        return sources.at(Level::Source);
+    let source = pools.draw(Level::Source, want);
+    if !source.complete() {
+        return source.at(Level::Source);
     }
-    Taken::ALL
+    pools.spend(want);
+    Taken::ONE
 }
 
-/// Asks the pool of each rule in `rules` (bits by place) until one says no.
+/// Asks the pool of each enforced rule of the set until one says no; the answer is the least room.
 #[inline(always)]
-pub fn first_without_room(rules: u32, has_room: impl Fn(u32) -> bool) -> u32 {
-    let mut place = 0_u32;
-    while place < MAX_RULES {
-        if rules >> place & 1 != 0 && !has_room(place) {
-            return place;
+pub fn room_each(set: &RuleSet, room: impl Fn(u32) -> Room) -> Space {
+    let (mut least, mut i) = (Space::MORE, 0_u32);
+    while i < MAX_RULES && i < set.enforced() {
+        let place = set.place(i);
+        match room(place) {
+            Room::None => return Space::new(Room::None, place),
+            Room::Cost => least = Space::new(Room::Cost, 0),
+            Room::More => {}
         }
-        place = place.wrapping_add(1);
+        i = i.wrapping_add(1);
     }
-    MAX_RULES
+    least
 }
 
 /// What one try at one pool came to.
@@ -124,22 +139,21 @@ pub trait Memory {
     fn set(&self, number: u64);
 }
 
-/// Debits the pool of each rule in `rules` until one refuses. Which were debited is noted in `memory`:
-/// in a register, Linux 6.1 would check what follows once for every set of rules.
+/// Debits the pool of each enforced rule of the set until one refuses. Which were debited is noted in
+/// `memory`: in a register, Linux 6.1 would check what follows once for every set of rules.
 #[inline(always)]
-pub fn draw_each(rules: u32, memory: &impl Memory, step: impl Fn(u32) -> Step) -> Drawn {
+pub fn draw_each(set: &RuleSet, memory: &impl Memory, step: impl Fn(u32) -> Step) -> Drawn {
     memory.set(0);
-    let mut place = 0_u32;
-    while place < MAX_RULES {
-        if rules >> place & 1 != 0 {
-            match draw_one(place, &step) {
-                Step::Nothing => {}
-                Step::Debited => memory.set(memory.get() | 1 << place),
-                Step::NoRoom => return Drawn::refused(memory.get(), Why::NoRoom, place),
-                Step::Again => return Drawn::refused(memory.get(), Why::Changing, place),
-            }
+    let mut i = 0_u32;
+    while i < MAX_RULES && i < set.enforced() {
+        let place = set.place(i);
+        match draw_one(place, &step) {
+            Step::Nothing => {}
+            Step::Debited => memory.set(memory.get() | 1 << place),
+            Step::NoRoom => return Drawn::refused(memory.get(), Why::NoRoom, place),
+            Step::Again => return Drawn::refused(memory.get(), Why::Changing, place),
         }
-        place = place.wrapping_add(1);
+        i = i.wrapping_add(1);
     }
     Drawn(memory.get())
 }
@@ -156,12 +170,12 @@ fn draw_one(place: u32, step: &impl Fn(u32) -> Step) -> Step {
     answer
 }
 
-/// Calls `give_back` for each rule in `rules`.
+/// Calls `give_back` for each rule that was debited.
 #[inline(always)]
-pub fn give_back_each(rules: u32, give_back: impl Fn(u32)) {
+pub fn give_back_each(drawn: Drawn, give_back: impl Fn(u32)) {
     let mut place = 0_u32;
     while place < MAX_RULES {
-        if rules >> place & 1 != 0 {
+        if drawn.rules() >> place & 1 != 0 {
             give_back(place);
         }
         place = place.wrapping_add(1);

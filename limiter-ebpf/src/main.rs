@@ -17,5 +17,6 @@ mod pool;
 mod program;
 mod stats;
 mod take;
+mod ticket;
 mod trace;
 mod verdict;

@@ -3,23 +3,31 @@
 //! | map | key | writer | reader | when full |
 //! |---|---|---|---|---|
 //! | META | – | daemon | program | – |
-//! | POLICY, CLASSIFIER, CLASSES, RULES | generation, place | daemon, idle half only | program | refused by the compiler |
+//! | POLICY, CLASSIFIER, SETS, RULES | generation, place | daemon, idle half only | program | refused by the compiler |
 //! | TABLE | bucket | program | program, daemon | the coldest key of a bucket goes; else `crowded` |
 //! | ADDRESSES | bucket | program, at insertion | daemon | as TABLE |
+//! | TICKETS | hash of key and set, per CPU | program | program | who comes last has it |
 //! | COUNTERS | row, per CPU | program | daemon | – |
 //! | REGISTRY | counter row | daemon | daemon | the row retired longest is used again |
 //! | BYPASS | – | command line | program | – |
-//! | SCRATCH | –, per CPU | program | program, within one packet | – |
+//! | NOTES | –, per CPU | program | program, within one packet | – |
 //! | TEST_CLOCK | – | tests | program, if loaded for tests | – |
+
+use core::cell::UnsafeCell;
 
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
 use limiter_common::counters::{Count, ROWS};
+use limiter_common::border::Subject;
+use limiter_common::clock::Tick;
+use limiter_common::key::Level;
 use limiter_common::layout::{
-    AddressEntry, Bypass, ClassEntry, Classifier, DEFAULT_BUCKETS, GENERATIONS, MAX_CLASSES,
-    MAX_RULES, Meta, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry, SLOTS,
+    AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,
+    MAX_RULES, MAX_SETS, Meta, PREFIX_TICKETS, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry,
+    RuleSet, SLOTS, TICKETS_PER_PAGE,
 };
 use limiter_common::take::Memory;
+use limiter_common::ticket::Ticket;
 
 /// The daemon reads and writes single fields while the program runs. Without the flag, an array's
 /// values begin 56 bytes past a cache line: buckets would straddle two.
@@ -33,6 +41,90 @@ pub struct BucketWords([u64; SLOTS as usize]);
 #[repr(C)]
 pub struct BucketAddresses([AddressEntry; SLOTS as usize]);
 
+/// Many values in one, so that only one line is fetched for one of them.
+#[repr(C)]
+pub struct Page<T, const N: usize>([T; N]);
+
+/// The packet that this CPU is at, for the functions that ask its pools: which rules, when, its key and
+/// hash at each level, what each level has room for, where in its bucket each key was seen, which rules
+/// were debited. (As arguments and
+/// on the stack, Linux 6.1 would follow each value, and there is no stack for all of it.)
+#[repr(C)]
+pub struct Notes {
+    pub subject: Note<u64>,
+    pub now: Note<u64>,
+    pub tick: Note<u64>,
+    pub source: Note<u64>,
+    debited: Note<u64>,
+    hash: [Note<u64>; 4],
+    pub length: Note<u32>,
+    reserved: Note<u32>,
+    rooms: [Note<u32>; 4],
+    places: [Note<u32>; 128],
+}
+
+/// A number in this CPU's memory. Accesses are volatile, so that it really lies there.
+#[repr(transparent)]
+pub struct Note<T>(UnsafeCell<T>);
+
+// SAFETY: each CPU has its own, and programs don't interrupt each other on one CPU.
+unsafe impl<T> Sync for Note<T> {}
+
+impl<T: Copy> Note<T> {
+    #[inline(always)]
+    pub fn get(&self) -> T {
+        // SAFETY: this CPU's own map value, and nothing else on this CPU runs meanwhile.
+        unsafe { self.0.get().read_volatile() }
+    }
+
+    #[inline(always)]
+    pub fn set(&self, value: T) {
+        // SAFETY: as above.
+        unsafe { self.0.get().write_volatile(value) }
+    }
+}
+
+impl Notes {
+    #[inline(always)]
+    pub fn set(&self, source: u64, subject: u64, now: u64, length: u32) {
+        self.source.set(source);
+        self.subject.set(subject);
+        self.now.set(now);
+        self.tick.set(Tick::from_unix_nanos(now).0);
+        self.length.set(length);
+    }
+
+    /// What a level was seen to have room for.
+    #[inline(always)]
+    pub fn room(&self, level: usize) -> &Note<u32> {
+        &self.rooms[level & 3]
+    }
+
+    /// The hash of the packet's key at a level.
+    #[inline(always)]
+    pub fn hash(&self, level: usize) -> &Note<u64> {
+        &self.hash[level & 3]
+    }
+
+    /// Where the key of a rule and level was seen, by [`crate::pool::name`].
+    #[inline(always)]
+    pub fn place(&self, name: usize) -> &Note<u32> {
+        &self.places[name & 127]
+    }
+}
+
+impl Memory for &Notes {
+    #[inline(always)]
+    fn get(&self) -> u64 {
+        self.debited.get()
+    }
+
+    #[inline(always)]
+    fn set(&self, number: u64) {
+        self.debited.set(number);
+    }
+}
+
 #[map]
 static META: Array<Meta> = Array::with_max_entries(1, MMAPABLE);
 #[map]
@@ -40,7 +132,7 @@ static POLICY: Array<PolicyEntry> = Array::with_max_entries(GENERATIONS, 0);
 #[map]
 static CLASSIFIER: Array<Classifier> = Array::with_max_entries(GENERATIONS, 0);
 #[map]
-static CLASSES: Array<ClassEntry> = Array::with_max_entries(GENERATIONS * MAX_CLASSES, 0);
+static SETS: Array<RuleSet> = Array::with_max_entries(GENERATIONS * MAX_SETS, 0);
 #[map]
 static RULES: Array<RuleEntry> = Array::with_max_entries(GENERATIONS * MAX_RULES, 0);
 #[map]
@@ -48,18 +140,25 @@ static TABLE: Array<BucketWords> = Array::with_max_entries(DEFAULT_BUCKETS, MMAP
 #[map]
 static ADDRESSES: Array<BucketAddresses> = Array::with_max_entries(DEFAULT_BUCKETS, MMAPABLE);
 #[map]
+static TICKETS: PerCpuArray<Page<Ticket, { TICKETS_PER_PAGE as usize }>> =
+    PerCpuArray::with_max_entries(COARSE_PAGES + DEFAULT_TICKETS / TICKETS_PER_PAGE, 0);
+#[map]
 static COUNTERS: PerCpuArray<Count> = PerCpuArray::with_max_entries(ROWS, 0);
 #[map]
 static REGISTRY: Array<RegistryEntry> = Array::with_max_entries(RULE_ROWS, 0);
 #[map]
 static BYPASS: Array<u32> = Array::with_max_entries(1, 0);
 #[map]
-static SCRATCH: PerCpuArray<u64> = PerCpuArray::with_max_entries(1, 0);
+static NOTES: PerCpuArray<Notes> = PerCpuArray::with_max_entries(1, 0);
 #[map]
 static TEST_CLOCK: Array<u64> = Array::with_max_entries(1, 0);
 
 #[unsafe(no_mangle)]
 static BUCKET_MASK: u32 = DEFAULT_BUCKETS - 1;
+#[unsafe(no_mangle)]
+static TICKET_MASK: u32 = DEFAULT_TICKETS - 1;
+#[unsafe(no_mangle)]
+static SHARE: u32 = 4;
 #[unsafe(no_mangle)]
 static USE_TEST_CLOCK: u32 = 0;
 
@@ -95,9 +194,10 @@ pub fn classifier(generation: u32) -> Option<&'static Classifier> {
     CLASSIFIER.get(generation & 1)
 }
 
+/// The rules that judge a subject.
 #[inline(always)]
-pub fn class(generation: u32, class: u32) -> Option<&'static ClassEntry> {
-    CLASSES.get((generation & 1) * MAX_CLASSES + (class & (MAX_CLASSES - 1)))
+pub fn set(subject: Subject) -> Option<&'static RuleSet> {
+    SETS.get((subject.generation() & 1) * MAX_SETS + subject.set())
 }
 
 #[inline(always)]
@@ -133,28 +233,28 @@ pub fn counter(row: u32) -> Option<*mut Count> {
     COUNTERS.get_ptr_mut(row)
 }
 
-/// A number in this CPU's memory.
-#[derive(Clone, Copy)]
-pub struct Scratch(*mut u64);
-
-impl Memory for Scratch {
-    #[inline(always)]
-    fn get(&self) -> u64 {
-        // SAFETY: this CPU's own map value; nothing else on this CPU runs meanwhile. Volatile, so
-        // that the number really lies there.
-        unsafe { self.0.read_volatile() }
-    }
-
-    #[inline(always)]
-    fn set(&self, number: u64) {
-        // SAFETY: as above.
-        unsafe { self.0.write_volatile(number) }
-    }
+/// This CPU's ticket of a level, at a place: any number; at the total level a set's.
+#[inline(always)]
+pub fn ticket(level: Level, place: u32) -> Option<*mut Ticket> {
+    let at = match level {
+        Level::Total => place & (MAX_SETS - 1),
+        Level::Prefix => MAX_SETS + (place & (PREFIX_TICKETS - 1)),
+        Level::Source => COARSE_PAGES * TICKETS_PER_PAGE + (place & constant(&TICKET_MASK)),
+    };
+    let page = TICKETS.get_ptr_mut(at / TICKETS_PER_PAGE)?;
+    // SAFETY: the map's value is a page of so many tickets.
+    Some(unsafe { page.cast::<Ticket>().add((at % TICKETS_PER_PAGE) as usize) })
 }
 
 #[inline(always)]
-pub fn scratch() -> Option<Scratch> {
-    Some(Scratch(SCRATCH.get_ptr_mut(0)?))
+pub fn share() -> u32 {
+    constant(&SHARE)
+}
+
+#[inline(always)]
+pub fn notes() -> Option<&'static Notes> {
+    // SAFETY: a map's value lives as long as the program, and all in it may change under a reference.
+    NOTES.get_ptr(0).map(|notes| unsafe { &*notes })
 }
 
 #[inline(always)]

@@ -1,28 +1,30 @@
-//! One pool of one rule: its bucket in the table, and the claim's steps on it. Each step is a function
-//! of its own for the verifier, which then checks it once instead of once per rule and level.
+//! One pool of one rule: its bucket in the table, and the claim's steps on it.
+//! Each step is a function of its own for the verifier, which then checks it once instead of once per rule
+//! and level.
 
 use core::intrinsics::{AtomicOrdering, atomic_cxchg};
 
-use limiter_common::bucket::{self, Ask, Bucket, Claim, Place};
+use limiter_common::border::Subject;
+use limiter_common::bucket::{self, Ask, Bucket, Claim, Place, Room};
 use limiter_common::clock::Tick;
 use limiter_common::counters::RuleCount;
 use limiter_common::hash::KeyHash;
-use limiter_common::key::{Key, Level};
+use limiter_common::key::{Level, Source};
 use limiter_common::layout::{AddressEntry, RuleEntry};
 use limiter_common::take::Step;
+use limiter_common::want::Want;
 use limiter_common::word::Word;
 
-use crate::{maps, stats};
+use crate::maps::{self, Notes};
+use crate::stats;
 
 /// A bucket of the table: eight words in a cache line, shared by all CPUs and the daemon.
-struct TableBucket {
+struct TableBucket<'a> {
     words: *mut u64,
-    /// What [`find`] needs to come here again.
-    hash: u64,
-    name: u32,
+    pool: &'a Pool,
 }
 
-impl TableBucket {
+impl TableBucket<'_> {
     #[inline(always)]
     fn word(&self, slot: u32) -> *mut u64 {
         // SAFETY: the map's value is eight words, and `slot` is below eight.
@@ -30,7 +32,7 @@ impl TableBucket {
     }
 }
 
-impl Bucket for TableBucket {
+impl Bucket for TableBucket<'_> {
     #[inline(always)]
     fn load(&self, slot: u32) -> Word {
         // SAFETY: an aligned word of a map's value; the read is one instruction. (LLVM can't select
@@ -52,116 +54,163 @@ impl Bucket for TableBucket {
     }
 
     #[inline(always)]
-    fn find(&self, ask: &Ask) -> Place {
-        Place::unpack(find(self.hash, self.name, ask.now.0))
+    fn find(&self, _: &Ask) -> Place {
+        find(self.pool.name);
+        self.pool.place()
     }
 }
 
-/// [`bucket::find`] as a function of its own; a packed [`Place`].
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn find(hash: u64, name: u32, tick: u64) -> u32 {
-    match Pool::open(hash, name, tick, 0) {
-        Some(pool) => bucket::find(&pool.words, &pool.ask).pack(),
-        None => Place::Full.pack(),
-    }
-}
-
-/// A rule's pool for one key, as far as it exists.
+/// A rule's pool for the key that the packet in this CPU's notes has at a level.
 struct Pool {
     rule: &'static RuleEntry,
-    bucket: u32,
-    words: TableBucket,
-    ask: Ask,
+    notes: &'static Notes,
+    hash: KeyHash,
+    now: Tick,
+    name: u32,
 }
 
-/// Generation and place of a rule, and the key's tag, in one number.
+/// Which pool is meant: the rule's place goes into bits 0–4, the level is in 5–6, the lower bits of the
+/// policy's number in the rest.
 #[inline(always)]
-pub fn name(generation: u32, place: u32, key: Key) -> u32 {
-    place | generation << 8 | (key.tag() as u32) << 16
+pub fn name(generation: u32, level: u32) -> u32 {
+    level << 5 | generation << 7
 }
 
 impl Pool {
+    /// `None` if the rule doesn't limit the level.
     #[inline(always)]
-    fn open(hash: u64, name: u32, tick: u64, length: u32) -> Option<Self> {
-        let generation = name >> 8 & 1;
-        let rule = maps::rule(generation, name)?;
-        let level = level(name);
-        let hash = KeyHash(hash);
-        let bucket = hash.bucket(rule.group(), maps::bucket_mask());
-        let ask = Ask {
-            fingerprint: hash.fingerprint(rule.id()),
-            now: Tick(tick),
-            window: rule.window(),
-            limit: rule.limit(level)?,
-            cost: rule.cost(length),
-            span: maps::policy(generation)?.span,
-            floor: bucket::floor(level),
-        };
-        Some(Self {
-            rule,
-            bucket,
-            words: TableBucket { words: maps::words(bucket)?, hash: hash.0, name },
-            ask,
+    fn open(name: u32) -> Option<Self> {
+        let (notes, rule) = (maps::notes()?, maps::rule(name >> 7, name)?);
+        rule.limit(Level::from_index(name >> 5))?;
+        let hash = KeyHash(notes.hash((name >> 5) as usize).get());
+        Some(Self { rule, notes, hash, now: Tick(notes.tick.get()), name })
+    }
+
+    #[inline(always)]
+    fn level(&self) -> Level {
+        Level::from_index(self.name >> 5)
+    }
+
+    /// Where the key was seen last; see [`find`].
+    #[inline(always)]
+    fn place(&self) -> Place {
+        Place::unpack(self.notes.place(self.name as usize).get())
+    }
+
+    #[inline(always)]
+    fn bucket(&self) -> u32 {
+        self.hash.bucket(self.rule.group(), maps::bucket_mask())
+    }
+
+    #[inline(always)]
+    fn words(&self) -> Option<TableBucket<'_>> {
+        Some(TableBucket { words: maps::words(self.bucket())?, pool: self })
+    }
+
+    /// What to ask for `cost`, or better `more`.
+    #[inline(always)]
+    fn ask(&self, (cost, more): (u32, u32)) -> Option<Ask> {
+        Some(Ask {
+            fingerprint: self.hash.fingerprint(self.rule.id()),
+            now: self.now,
+            window: self.rule.window(),
+            end: self.rule.window().end_of(self.now),
+            limit: self.rule.limit(self.level())?,
+            cost,
+            more,
+            share: maps::share(),
+            span: maps::policy(self.name >> 7)?.span,
+            floor: bucket::floor(self.level()),
         })
     }
+
+    #[inline(always)]
+    fn write_address(&self, slot: u32) {
+        let source = Source::from_bits(Subject(self.notes.subject.get()).family(), self.notes.source.get());
+        let entry = AddressEntry::new(source.key(self.level()), self.rule.id());
+        maps::set_address(self.bucket(), slot, entry);
+    }
+
+    #[inline(always)]
+    fn count(&self, what: RuleCount, want: u64) {
+        stats::rule(self.rule.row(), what, Want(want).least().1);
+    }
+}
+
+/// Looks where the key is, or could go, and notes it. (The bucket's search as a function of its own.)
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub extern "C" fn find(name: u32) -> u32 {
+    if let Some(pool) = Pool::open(name)
+        && let (Some(words), Some(ask)) = (pool.words(), pool.ask((0, 0)))
+    {
+        pool.notes.place(name as usize).set(bucket::find(&words, &ask).pack());
+    }
+    0
+}
+
+/// What the pool has room for.
+#[inline(always)]
+pub fn room(name: u32, want: u64) -> Room {
+    Room::from_number(pool_room(name, want))
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn pool_room(name: u32, want: u64) -> u32 {
+    look(name, want).unwrap_or(Room::More) as u32
 }
 
 #[inline(always)]
-fn level(name: u32) -> Level {
-    match name >> 16 & 7 {
-        0 => Level::Total,
-        1 | 2 => Level::Prefix,
-        _ => Level::Source,
-    }
+fn look(name: u32, want: u64) -> Option<Room> {
+    let pool = Pool::open(name)?;
+    let ask = pool.ask(Want(want).costs(pool.rule))?;
+    Some(bucket::look(&pool.words()?, &ask))
 }
 
-/// 1 if the pool would grant this packet, or the rule doesn't limit this level.
+/// One try to take what is wanted: a packed [`Step`]. Called after [`room`], for the same pool.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn has_room(hash: u64, name: u32, tick: u64, length: u32) -> u32 {
-    match Pool::open(hash, name, tick, length) {
-        Some(pool) => bucket::has_room(&pool.words, &pool.ask) as u32,
-        None => 1,
-    }
+pub extern "C" fn draw(name: u32, want: u64) -> u32 {
+    try_draw(name, want).unwrap_or(Step::Nothing).pack()
 }
 
-/// One try to claim this packet's cost: a packed [`Step`]. `bits` is the key without its tag.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn draw(hash: u64, bits: u64, name: u32, tick: u64, length: u32) -> u32 {
-    let Some(pool) = Pool::open(hash, name, tick, length) else {
-        return Step::Nothing.pack();
-    };
-    let step = match bucket::attempt(&pool.words, &pool.ask) {
-        Some(Claim::Granted { inserted, displaced }) => {
-            if let Some(slot) = inserted
-                && let Some(key) = Key::from_parts((name >> 16 & 7) as u8, bits)
-            {
-                maps::set_address(pool.bucket, slot, AddressEntry::new(key, pool.rule.id()));
+#[inline(always)]
+fn try_draw(name: u32, want: u64) -> Option<Step> {
+    let pool = Pool::open(name)?;
+    let (cost, _) = Want(want).costs(pool.rule);
+    if cost == 0 {
+        return None;
+    }
+    Some(match bucket::attempt(&pool.words()?, &pool.ask((cost, cost))?, pool.place()) {
+        Some(Claim::Granted { known, displaced, .. }) => {
+            if let Some(slot) = known {
+                pool.write_address(slot);
             }
             if displaced {
-                stats::rule(pool.rule.row(), RuleCount::Displaced(level(name)), length);
+                pool.count(RuleCount::Displaced(pool.level()), want);
             }
             Step::Debited
         }
         Some(Claim::Spent) => Step::NoRoom,
         Some(Claim::Crowded) => {
             // This level can't judge: the coarser ones do.
-            stats::rule(pool.rule.row(), RuleCount::Crowded(level(name)), length);
+            pool.count(RuleCount::Crowded(pool.level()), want);
             Step::Nothing
         }
         Some(Claim::Contended) | None => Step::Again,
-    };
-    step.pack()
+    })
 }
 
-/// Gives a granted cost back, since another pool refused.
+/// Gives back what was drawn, since another pool of the level refused.
 #[inline(never)]
 #[unsafe(no_mangle)]
-pub extern "C" fn give_back(hash: u64, name: u32, tick: u64, length: u32) -> u32 {
-    if let Some(pool) = Pool::open(hash, name, tick, length) {
-        bucket::refund(&pool.words, &pool.ask);
+pub extern "C" fn pool_give_back(name: u32, want: u64) -> u32 {
+    if let Some(pool) = Pool::open(name) {
+        let (cost, _) = Want(want).costs(pool.rule);
+        if let (Some(words), Some(ask)) = (pool.words(), pool.ask((cost, cost))) {
+            bucket::refund(&words, &ask, Place::slot(pool.notes.place(name as usize).get()));
+        }
     }
     0
 }

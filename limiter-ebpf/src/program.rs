@@ -1,11 +1,11 @@
 //! Entry point: runs the stages for one frame.
 
 use aya_ebpf::{macros::xdp, programs::XdpContext};
-use limiter_common::layout::Bypass;
+use limiter_common::layout::{Bypass, MAX_RULES};
 use limiter_common::verdict::Exit;
 
 use crate::facts::{self, Facts};
-use crate::limit::limit;
+use crate::limit::{IN_SHADOW, limit, shadow};
 use crate::{clock, frame, maps, trace, verdict};
 
 /// `frags`: interfaces with an MTU above a page hand over frames in several buffers; headers lie in
@@ -28,7 +28,13 @@ fn decide(context: &XdpContext, length: u32) -> Exit {
     if exit != facts::TO_JUDGE {
         return Exit::from_number(exit);
     }
-    let exit = Exit::from_number(limit(facts.source, facts.subject, clock::now(), length));
+    let now = clock::now();
+    let answer = limit(facts.source, facts.subject, now, length);
+    let mut i = 0;
+    while answer & IN_SHADOW != 0 && i < MAX_RULES {
+        i = if shadow(facts.source, facts.subject, now, length, i) != 0 { i + 1 } else { MAX_RULES };
+    }
+    let exit = Exit::from_number(answer & !IN_SHADOW);
     if !exit.passes() {
         trace::refused(context, facts.source, length);
     }

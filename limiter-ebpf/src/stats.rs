@@ -21,14 +21,6 @@ pub fn rule(row: u32, count: RuleCount, length: u32) {
     add(count.row(row), length);
 }
 
-/// The same for the rule at a place of a generation's policy.
-#[inline(always)]
-pub fn rule_at(generation: u32, place: u32, count: RuleCount, length: u32) {
-    if let Some(entry) = maps::rule(generation, place) {
-        rule(entry.row(), count, length);
-    }
-}
-
 #[inline(always)]
 fn add(row: u32, length: u32) {
     let Some(count) = maps::counter(row) else {

@@ -1,25 +1,52 @@
 //! All pools of a packet, as [`limiter_common::take`] wants them.
 
-use limiter_common::border::{Subject, Taken};
+use limiter_common::border::{Drawn, Space, Subject, Taken};
+use limiter_common::hash::KeyHash;
 use limiter_common::key::{Level, Source};
+use limiter_common::take::Pools;
+use limiter_common::want::Want;
 
-use crate::level::{Packet, Pools};
-use crate::maps;
+use crate::level;
+use crate::maps::{self, Notes};
 
-/// Takes this packet's cost out of every pool of the subject's rules, or out of none: a packed
-/// [`Taken`].
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn take(bits: u64, subject: u64, tick: u64, length: u32) -> u32 {
+/// For the packet in this CPU's notes: takes what is wanted out of every pool of its rules, or out of none.
+#[inline(always)]
+pub fn take(notes: &Notes, want: Want) -> Taken {
     let Some(meta) = maps::meta() else {
-        return Taken::ALL.0;
+        return Taken::ONE;
     };
-    let subject = Subject(subject);
-    let (rules, generation) = (subject.rules(), subject.generation());
-    let packet = Packet { rules, generation, tick, length };
-    let (seed, source) = (meta.seed(), Source::from_bits(subject.family(), bits));
-    let total = Pools::new(seed, source, Level::Total, packet);
-    let prefix = Pools::new(seed, source, Level::Prefix, packet);
-    let source = Pools::new(seed, source, Level::Source, packet);
-    limiter_common::take::take(&total, &prefix, &source).0
+    let source = Source::from_bits(Subject(notes.subject.get()).family(), notes.source.get());
+    let hash = |level| KeyHash::of(meta.seed(), source.key(level)).0;
+    // Not as a loop: the verifier wants to see the places as constants.
+    notes.hash(Level::Total as usize).set(meta.total);
+    notes.hash(Level::Prefix as usize).set(hash(Level::Prefix));
+    notes.hash(Level::Source as usize).set(hash(Level::Source));
+    limiter_common::take::take(&Noted, want)
+}
+
+/// The pools of the packet in this CPU's notes.
+struct Noted;
+
+impl Pools for Noted {
+    #[inline(always)]
+    fn look(&self, level: Level, want: Want) -> Space {
+        Space(match level {
+            Level::Source => level::source_look(want.0),
+            _ => level::coarse_look(level as u32, want.0),
+        })
+    }
+
+    #[inline(always)]
+    fn draw(&self, level: Level, want: Want) -> Drawn {
+        Drawn(match level {
+            Level::Source => level::source_draw(want.0),
+            _ => level::coarse_draw(level as u32, want.0),
+        })
+    }
+
+    #[inline(always)]
+    fn spend(&self, want: Want) {
+        level::coarse_spend(Level::Total as u32, want.0);
+        level::coarse_spend(Level::Prefix as u32, want.0);
+    }
 }

@@ -44,7 +44,7 @@ impl Program {
     /// As [`Program::load`].
     #[must_use]
     pub fn with_buckets(buckets: u32) -> Self {
-        let options = Options { buckets, test_clock: true, trace: false };
+        let options = Options { buckets, test_clock: true, ..Options::default() };
         let datapath = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
         let mut program = Self { datapath, version: 0, now_ms: 0 };
         program.at(0);

@@ -11,6 +11,31 @@ const LATEST: u64 = 10;
 /// A limit that never refuses: the key's use is counted and shown.
 pub const UNLIMITED: u32 = u32::MAX;
 
+/// What a look at a pool says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Room {
+    /// Less than [`Ask::cost`] is left.
+    None = 0,
+    /// [`Ask::cost`] would be granted.
+    Cost = 1,
+    /// [`Ask::more`] would be.
+    More = 2,
+}
+
+impl Room {
+    /// The reverse of `as u32`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn from_number(number: u32) -> Self {
+        match number {
+            0 => Self::None,
+            1 => Self::Cost,
+            _ => Self::More,
+        }
+    }
+}
+
 /// What is asked of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
@@ -20,10 +45,16 @@ pub struct Ask {
     pub now: Tick,
     /// The rule's window.
     pub window: WindowLength,
+    /// The end of the window that holds `now`.
+    pub end: Tick,
     /// Quanta per window, at most [`MAX_VALUE`], or [`UNLIMITED`].
     pub limit: u32,
-    /// Quanta that this packet costs.
+    /// Quanta that must be had, or nothing is.
     pub cost: u32,
+    /// Quanta that are taken instead where plenty is left: at least `cost`. See [`Ask::amount`].
+    pub more: u32,
+    /// How plenty that is: `more` fits this often into what is left, as a power of two (8 × CPUs).
+    pub share: u32,
     /// The longest life of any word under the present policy, in ticks: see [`life`].
     pub span: u32,
     /// How warm the word is at least: see [`floor`].
@@ -56,7 +87,7 @@ impl Ask {
     /// later one, which another CPU has begun already and which nobody reopens.
     #[inline(always)]
     pub(super) fn counts(&self, word: Word) -> bool {
-        let later = word.end().wrapping_sub(self.window.end_of(self.now).low()) & END_MASK;
+        let later = word.end().wrapping_sub(self.end.low()) & END_MASK;
         if later == 0 {
             return true;
         }
@@ -65,10 +96,28 @@ impl Ask {
         later <= latest && later.checked_rem(length) == Some(0)
     }
 
-    /// Whether this cost fits beside what was used.
+    /// What a claim takes beside what was used: `more` only where so much is left that nobody feels it,
+    /// else `cost`, else `None`.
     #[inline(always)]
-    pub(super) fn fits(&self, used: u32) -> bool {
-        self.limit == UNLIMITED || used.saturating_add(self.cost) <= self.limit
+    pub(super) fn amount(&self, used: u32) -> Option<u32> {
+        let left = self.limit.saturating_sub(used);
+        if left < self.cost {
+            None
+        } else if left >> (self.share & 31) >= self.more {
+            Some(self.more)
+        } else {
+            Some(self.cost)
+        }
+    }
+
+    /// The same as an answer to whoever only looks.
+    #[inline(always)]
+    pub(super) fn room(&self, used: u32) -> Room {
+        match self.amount(used) {
+            None => Room::None,
+            Some(amount) if amount >= self.more => Room::More,
+            Some(_) => Room::Cost,
+        }
     }
 
     #[inline(always)]
@@ -83,12 +132,11 @@ impl Ask {
         warmer(heat, self.floor)
     }
 
-    /// The word of a key whose window begins with this claim. However much it claims, it is as cold as
-    /// its level allows: one packet must not make a slot hard to move.
+    /// The word of a key whose window begins with a claim of so much. However much that is, it is as cold
+    /// as its level allows: one packet must not make a slot hard to move.
     #[inline(always)]
-    pub(super) fn first(&self) -> Word {
-        let end = self.window.end_of(self.now);
-        Word::new(self.fingerprint, end, self.floor, self.capped(self.cost))
+    pub(super) fn first(&self, amount: u32) -> Word {
+        Word::new(self.fingerprint, self.end, self.floor, self.capped(amount))
     }
 
     /// Only an unlimited pool can count further than a word.

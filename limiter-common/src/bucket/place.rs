@@ -30,6 +30,13 @@ impl Place {
         }
     }
 
+    /// The slot in what [`Place::pack`] made.
+    #[inline(always)]
+    #[must_use]
+    pub const fn slot(packed: u32) -> u32 {
+        packed & 0xff
+    }
+
     /// The reverse of [`Place::pack`].
     #[inline(always)]
     #[must_use]
@@ -59,21 +66,29 @@ pub(super) fn rank(word: Word, ask: &Ask) -> u32 {
 pub(super) const FREE: u32 = 0;
 pub(super) const KEPT: u32 = 3;
 
-/// Reads each slot once, beginning at one that depends on the key, so that ties fall differently for
-/// different keys.
+/// Looks for the key's own slot; if it has none, for the one that is needed least, beginning at one that
+/// depends on the key, so that ties fall differently for different keys.
 #[inline(always)]
 pub fn find<B: Bucket + ?Sized>(bucket: &B, ask: &Ask) -> Place {
+    let mut slot = 0_u32;
+    while slot < B::SLOTS {
+        if bucket.load(slot).belongs_to(ask.fingerprint) {
+            return Place::Own(slot);
+        }
+        slot = slot.wrapping_add(1);
+    }
+    coldest(bucket, ask)
+}
+
+#[inline(always)]
+fn coldest<B: Bucket + ?Sized>(bucket: &B, ask: &Ask) -> Place {
     #[expect(clippy::cast_possible_truncation, reason = "only the lowest bits are used")]
     let start = ask.fingerprint.get() as u32;
     let (mut best, mut best_slot) = (KEPT, 0);
     let mut i = 0_u32;
     while i < B::SLOTS {
         let slot = start.wrapping_add(i) & B::SLOTS.wrapping_sub(1);
-        let word = bucket.load(slot);
-        if word.belongs_to(ask.fingerprint) {
-            return Place::Own(slot);
-        }
-        let rank = rank(word, ask);
+        let rank = rank(bucket.load(slot), ask);
         if rank < best {
             (best, best_slot) = (rank, slot);
         }
@@ -84,16 +99,6 @@ pub fn find<B: Bucket + ?Sized>(bucket: &B, ask: &Ask) -> Place {
         KEPT => Place::Full,
         _ => Place::Cold(best_slot),
     }
-}
-
-/// The key's own word, if there is one.
-#[inline(always)]
-pub(super) fn own<B: Bucket>(bucket: &B, ask: &Ask) -> Option<(u32, Word)> {
-    let Place::Own(slot) = bucket.find(ask) else {
-        return None;
-    };
-    let word = bucket.load(slot);
-    if word.belongs_to(ask.fingerprint) { Some((slot, word)) } else { None }
 }
 
 /// Whether the key lies in any other slot.

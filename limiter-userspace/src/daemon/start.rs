@@ -104,7 +104,7 @@ fn enforce(
     pins: &Pins,
 ) -> Result<(Datapath, Enforced, Guards), DaemonError> {
     let trace = matches!(config.log_level, LogLevel::Debug | LogLevel::Trace);
-    let options = Options { buckets: config.table_buckets, test_clock: false, trace };
+    let options = Options { buckets: config.table_buckets, trace, ..Options::default() };
     let (mut datapath, found) = Datapath::open(pins, options)?;
     match guard(config, &mut datapath, offered, remembered, pins) {
         Ok((enforced, guards)) => {

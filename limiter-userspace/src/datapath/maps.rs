@@ -6,8 +6,7 @@ use aya::util::nr_cpus;
 use aya::{Ebpf, Pod};
 use limiter_common::counters::{Count, RuleCount};
 use limiter_common::layout::{
-    Bypass, ClassEntry, Classifier, MAX_CLASSES, MAX_RULES, PolicyEntry, RegistryEntry, RuleEntry,
-    map,
+    Bypass, Classifier, MAX_RULES, MAX_SETS, PolicyEntry, RegistryEntry, RuleEntry, RuleSet, map,
 };
 
 use super::error::{MapError, OpenError};
@@ -23,7 +22,7 @@ pub(super) struct Maps {
     pub(super) table: Table,
     policy: Array<MapData, PolicyEntry>,
     classifier: Array<MapData, Classifier>,
-    classes: Array<MapData, ClassEntry>,
+    sets: Array<MapData, RuleSet>,
     rules: Array<MapData, RuleEntry>,
     registry: Array<MapData, RegistryEntry>,
     pub(super) counters: PerCpuArray<MapData, Count>,
@@ -43,7 +42,7 @@ impl Maps {
             meta,
             policy: array(ebpf, map::POLICY)?,
             classifier: array(ebpf, map::CLASSIFIER)?,
-            classes: array(ebpf, map::CLASSES)?,
+            sets: array(ebpf, map::SETS)?,
             rules: array(ebpf, map::RULES)?,
             registry: array(ebpf, map::REGISTRY)?,
             counters: take(ebpf, map::COUNTERS)?
@@ -63,7 +62,7 @@ impl Maps {
         let idle = generation & 1;
         put(map::POLICY, &mut self.policy, idle, &snapshot.policy)?;
         put(map::CLASSIFIER, &mut self.classifier, idle, &snapshot.classifier)?;
-        put_all(map::CLASSES, &mut self.classes, idle * MAX_CLASSES, &snapshot.classes)?;
+        put_all(map::SETS, &mut self.sets, idle * MAX_SETS, &snapshot.sets)?;
         put_all(map::RULES, &mut self.rules, idle * MAX_RULES, &snapshot.rules)?;
         for row in &snapshot.reused_rows {
             self.zero(*row)?;

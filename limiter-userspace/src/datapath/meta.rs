@@ -5,7 +5,8 @@ use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use limiter_common::hash::Seed;
+use limiter_common::hash::{KeyHash, Seed};
+use limiter_common::key::Key;
 use limiter_common::layout::{Meta, VERSION, map};
 
 use super::error::MapError;
@@ -26,6 +27,8 @@ impl MetaPage {
         for (at, half) in seed.0.into_iter().enumerate() {
             self.long(offset_of!(Meta, seed) + 8 * at).store(half, Relaxed);
         }
+        let total = KeyHash::of(seed, Key::TOTAL);
+        self.long(offset_of!(Meta, total)).store(total.0, Relaxed);
         self.int(offset_of!(Meta, next_rule_id)).store(1, Relaxed);
         self.int(offset_of!(Meta, layout)).store(VERSION, Release);
     }

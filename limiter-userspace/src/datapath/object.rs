@@ -4,7 +4,9 @@ use std::path::Path;
 
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use aya_log::{LEVEL, Level};
-use limiter_common::layout::{BUCKET_MASK, USE_TEST_CLOCK, map};
+use limiter_common::layout::{
+    BUCKET_MASK, COARSE_PAGES, DEFAULT_BUCKETS, DEFAULT_TICKETS, SHARE, TICKET_MASK, TICKETS_PER_PAGE, USE_TEST_CLOCK, map,
+};
 
 use super::error::OpenError;
 
@@ -16,10 +18,19 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/li
 pub struct Options {
     /// Buckets of the table, a power of two; see [`crate::datapath::Datapath::open`] for maps that exist.
     pub buckets: u32,
+    /// Tickets of each CPU, a power of two, at least [`TICKETS_PER_PAGE`].
+    pub tickets: u32,
     /// Take the time from the map `TEST_CLOCK`, for tests.
     pub test_clock: bool,
     /// Have the program write a log line for each packet it refuses; see [`super::Datapath::tell`].
     pub trace: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (buckets, tickets) = (DEFAULT_BUCKETS, DEFAULT_TICKETS);
+        Self { buckets, tickets, test_clock: false, trace: false }
+    }
 }
 
 /// What [`LEVEL`] means to the program: nothing at all, or down to `debug`.
@@ -44,18 +55,29 @@ pub(super) fn load(options: Options, pins: Option<&Path>) -> Result<Ebpf, OpenEr
     if !is_built() {
         return Err(OpenError::NotBuilt);
     }
+    let tickets = options.tickets.max(TICKETS_PER_PAGE);
+    let (ticket_mask, share) = (tickets - 1, share());
     let (mask, test_clock) = (options.buckets.saturating_sub(1), u32::from(options.test_clock));
     let mut loader = EbpfLoader::new();
     loader
         .map_max_entries(map::TABLE, options.buckets)
         .map_max_entries(map::ADDRESSES, options.buckets)
         .override_global(BUCKET_MASK, &mask, true)
+        .map_max_entries(map::TICKETS, COARSE_PAGES + tickets / TICKETS_PER_PAGE)
+        .override_global(TICKET_MASK, &ticket_mask, true)
+        .override_global(SHARE, &share, true)
         .override_global(USE_TEST_CLOCK, &test_clock, true)
         .override_global(LEVEL, if options.trace { &DEBUG } else { &SILENT }, true);
     for name in pins.iter().flat_map(|_| map::PINNED) {
         loader.map_pin_path(name, pins.unwrap_or(Path::new("")).join(name));
     }
     loader.load(OBJECT).map_err(|error| refused("the maps", &error))
+}
+
+/// 8 parts for each CPU that may come online, as a power of two.
+fn share() -> u32 {
+    let cpus = u32::try_from(aya::util::nr_cpus().unwrap_or(1)).unwrap_or(u32::MAX);
+    cpus.max(1).next_power_of_two().ilog2() + 3
 }
 
 /// Finds the reason under aya's layers of errors.

@@ -12,7 +12,7 @@ use std::fmt;
 use limiter_common::bucket::{self, UNLIMITED};
 use limiter_common::clock::WindowLength;
 use limiter_common::layout::{
-    ClassEntry, Classifier, MAX_CLASSES, MAX_RULES, PolicyEntry, RuleEntry, Unit,
+    Classifier, MAX_CLASSES, MAX_RULES, MAX_SETS, PolicyEntry, RuleEntry, RuleSet, Unit,
 };
 use limiter_common::quantum::Quantum;
 use limiter_common::word::MAX_VALUE;
@@ -85,8 +85,8 @@ pub struct Snapshot {
     pub policy: PolicyEntry,
     /// For map `CLASSIFIER`.
     pub classifier: Box<Classifier>,
-    /// For map `CLASSES`: all [`MAX_CLASSES`].
-    pub classes: Vec<ClassEntry>,
+    /// For map `SETS`: all [`MAX_SETS`].
+    pub sets: Vec<RuleSet>,
     /// For map `RULES`: all [`MAX_RULES`]; those beyond the policy's are in no class.
     pub rules: Vec<RuleEntry>,
     /// For map `REGISTRY` and `next_rule_id` in map `META`.
@@ -122,7 +122,7 @@ impl Snapshot {
         Ok(Self {
             policy: PolicyEntry::new(version, span(policy), |fault| policy.on_fault(fault)),
             classifier,
-            classes: by_mode(&sets, shadow_mask(policy, overrides)),
+            sets: rule_sets(&sets, shadow_mask(policy, overrides), &rules[..policy.rules().len()]),
             rules,
             registry: next.registry,
             reused_rows: next.reused_rows,
@@ -140,11 +140,14 @@ fn shadow_mask(policy: &Policy, overrides: &ModeOverrides) -> u32 {
     shadows.zip(0..).fold(0, |mask, (shadow, bit)| mask | u32::from(shadow) << bit)
 }
 
-fn by_mode(sets: &[u32], shadow: u32) -> Vec<ClassEntry> {
-    let split = |set: &u32| ClassEntry { enforce: set & !shadow, shadow: set & shadow };
-    let mut classes: Vec<ClassEntry> = sets.iter().map(split).collect();
-    classes.resize(MAX_CLASSES as usize, ClassEntry::default());
-    classes
+/// The classes, and each rule by itself.
+fn rule_sets(classes: &[u32], shadow: u32, rules: &[RuleEntry]) -> Vec<RuleSet> {
+    let mut sets: Vec<RuleSet> =
+        classes.iter().map(|set| RuleSet::new(set & !shadow, set & shadow, rules)).collect();
+    sets.resize(MAX_CLASSES as usize, RuleSet::EMPTY);
+    sets.extend((0..rules.len()).map(|place| RuleSet::new(1 << place, 0, rules)));
+    sets.resize(MAX_SETS as usize, RuleSet::EMPTY);
+    sets
 }
 
 fn entry(rule: &Rule, to: Assigned) -> RuleEntry {

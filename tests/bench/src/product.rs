@@ -91,7 +91,7 @@ impl Product {
     /// The same with another policy.
     pub(crate) fn with_policy(buckets: u32, policy: Policies) -> Result<Self> {
         let pins = Path::new(BPFFS).join(unique_name("bench"));
-        let options = Options { buckets, test_clock: false, trace: false };
+        let options = Options { buckets, ..Options::default() };
         let (datapath, _) = Datapath::open(&Pins::new(&pins), options)?;
         let mut product = Self { datapath, pins, policy, version: 0 };
         product.renew()?;

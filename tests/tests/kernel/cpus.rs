@@ -49,16 +49,22 @@ fn assert_counted(program: &Program, before: &Counts, passed: usize, offered: us
     assert_eq!(packets, expected);
 }
 
+/// What a CPU that falls silent may keep of a limit, on its ticket: less than a chunk.
+const PARKED: usize = 7;
+
 #[test]
-fn one_source_gets_its_limit_exactly_however_its_packets_spread() {
+fn one_source_gets_its_limit_however_its_packets_spread() {
     require!(ready(), cpus(2));
     let offered = 0..LIMIT + LIMIT / 5;
     assert_eq!(passed(offered.clone().map(|_| 0)), LIMIT, "all on one");
     assert_eq!(passed(offered.clone().map(|n| n % 2)), LIMIT, "alternating");
     assert_eq!(passed(offered.clone().map(|n| usize::from(n % 10 == 0))), LIMIT, "9:1");
-    for change in [0, 1, 499, 999, 1_000, 1_100] {
-        let spread = offered.clone().map(|n| usize::from(n >= change));
-        assert_eq!(passed(spread), LIMIT, "one CPU, from packet {change} the other");
+    for change in (0..LIMIT + LIMIT / 10).step_by(33) {
+        let passed = passed(offered.clone().map(|n| usize::from(n >= change)));
+        assert!(
+            (LIMIT - PARKED..=LIMIT).contains(&passed),
+            "one CPU, from packet {change} the other: {passed}"
+        );
     }
 }
 

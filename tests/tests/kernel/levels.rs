@@ -122,8 +122,10 @@ fn totals_are_judged_before_sources_and_rules_in_their_order() {
     for _ in 0..2 {
         program.expect(&from("192.0.2.2"), Action::Pass, &passed);
     }
+    // Who was refused before is so for the reason found then, as long as it lasts.
+    program.expect(&from("192.0.2.1"), Action::Drop, &refused);
     // Now the total of the second rule is spent, and is named before any source's limit.
-    for source in ["192.0.2.1", "192.0.2.2", "2001:db8::1"] {
+    for source in ["192.0.2.2", "2001:db8::1"] {
         let frame = if source.contains(':') { from_v6(source) } else { from(source) };
         program.expect(&frame, Action::Drop, &[("refused", 1), ("rule second refused total", 1)]);
     }

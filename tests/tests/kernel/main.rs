@@ -47,7 +47,7 @@ fn the_verifier_needs_a_quarter_of_what_it_allows_at_most() {
 #[test]
 fn the_kernel_takes_the_program_that_logs_too() {
     require!(ready());
-    let options = Options { buckets: 1 << 10, test_clock: true, trace: true };
+    let options = Options { buckets: 1 << 10, test_clock: true, trace: true, ..Options::default() };
     let program = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
     println!("verified: {:?} instructions", program.verified_instructions());
 }

@@ -70,7 +70,7 @@ fn pool(
 
 /// What the next packet of this rule would get, were it the smallest: levels are judged coarse first.
 fn next(entry: &RuleEntry, mode: Mode, uses: &[(Level, Limit, Option<Use>)]) -> String {
-    let cost = entry.cost(SMALLEST);
+    let cost = entry.cost((1, SMALLEST));
     let full = uses.iter().find(|(level, _, usage)| {
         let used = usage.map_or(0, |usage| usage.used);
         let limit = entry.limit(*level).unwrap_or(UNLIMITED);

@@ -46,8 +46,8 @@ pub fn run(context: &XdpContext, judge: impl FnOnce(&Facts, u64) -> Exit) -> u32
 #[inline(always)]
 pub fn judged(facts: &Facts) -> Judged {
     let subject = Subject(facts.subject);
-    let rules = match maps::class(subject.generation(), subject.class()) {
-        Some(class) => class.enforce,
+    let rules = match maps::set(subject) {
+        Some(set) => set.enforced_bits(),
         None => 0,
     };
     let family = match subject.family() {

@@ -1,0 +1,105 @@
+//! What a packet asks of each pool it draws from: enough for itself, or a chunk for those like it that
+//! will follow on the same CPU.
+
+use crate::layout::RuleEntry;
+use crate::quantum::Quantum;
+
+/// Packets that a chunk is for, at most.
+pub const MAX_CHUNK: u32 = 64;
+
+/// Bytes that can be asked for: far more than [`MAX_CHUNK`] of the largest frames.
+const MAX_BYTES: u32 = (1 << 24) - 1;
+
+/// Amounts in packets (for rules that count packets) and in bytes (for those that count bytes), packed
+/// into one number for the way between the kernel's functions. Zero where the ticket has enough left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Want(pub u64);
+
+impl Want {
+    /// What this packet lacks, and what a chunk lacks: packets below 256, bytes below 2^24.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(one: (u32, u32), chunk: (u32, u32)) -> Self {
+        Self(
+            cap(one.1) as u64
+                | (cap(chunk.1) as u64) << 24
+                | (one.0 as u64 & 0xff) << 48
+                | (chunk.0 as u64 & 0xff) << 56,
+        )
+    }
+
+    /// For one packet of this length that has nothing yet.
+    #[inline(always)]
+    #[must_use]
+    pub const fn packet(length: u32) -> Self {
+        Self::new((1, length), (1, length))
+    }
+
+    /// The same with the chunk as what must be had.
+    #[inline(always)]
+    #[must_use]
+    pub const fn chunk(self) -> Self {
+        Self::new(self.more(), self.more())
+    }
+
+    /// The same without the chunk.
+    #[inline(always)]
+    #[must_use]
+    pub const fn one(self) -> Self {
+        Self::new(self.least(), self.least())
+    }
+
+    /// Packets and bytes that this packet lacks.
+    #[inline(always)]
+    #[must_use]
+    pub const fn least(self) -> (u32, u32) {
+        (low(self.0 >> 48) & 0xff, low(self.0) & MAX_BYTES)
+    }
+
+    /// Packets and bytes that a chunk lacks.
+    #[inline(always)]
+    #[must_use]
+    pub const fn more(self) -> (u32, u32) {
+        (low(self.0 >> 56), low(self.0 >> 24) & MAX_BYTES)
+    }
+
+    /// Bytes rounded up to the quantum that a rule charges in.
+    #[inline(always)]
+    #[must_use]
+    pub const fn round(bytes: u32, shift: u32) -> u32 {
+        Quantum::ceil(shift, bytes) << (shift & 31)
+    }
+
+    /// What a rule charges for the packet, and for the chunk, in its quanta.
+    #[inline(always)]
+    #[must_use]
+    pub const fn costs(self, rule: &RuleEntry) -> (u32, u32) {
+        (rule.cost(self.least()), rule.cost(self.more()))
+    }
+}
+
+#[inline(always)]
+const fn cap(bytes: u32) -> u32 {
+    if bytes > MAX_BYTES { MAX_BYTES } else { bytes }
+}
+
+#[inline(always)]
+const fn low(number: u64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
+    let low = number as u32;
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_come_back() {
+        let want = Want::new((1, 1_514), (64, 96_896));
+        assert_eq!((want.least(), want.more()), ((1, 1_514), (64, 96_896)));
+        assert_eq!(want.one(), Want::packet(1_514));
+        assert_eq!(want.chunk(), Want::new((64, 96_896), (64, 96_896)));
+        assert_eq!(Want::packet(u32::MAX).least(), (1, MAX_BYTES));
+    }
+}
