@@ -1,7 +1,7 @@
 //! The time of a packet: the kernel's coarse clock plus the daemon's offset, or the test's.
 
-use aya_ebpf::helpers::generated::bpf_ktime_get_coarse_ns;
 use crate::maps;
+use aya_ebpf::helpers::generated::bpf_ktime_get_coarse_ns;
 
 /// Unix time in nanoseconds. The coarse clock moves every 1–10 ms, windows are multiples of 100 ms, and
 /// reading it costs 20 ns less than the fine one.

@@ -17,9 +17,9 @@ use core::cell::UnsafeCell;
 
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
-use limiter_common::counters::{Count, ROWS};
 use limiter_common::border::Subject;
 use limiter_common::clock::Tick;
+use limiter_common::counters::{Count, ROWS};
 use limiter_common::key::Level;
 use limiter_common::layout::{
     AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,

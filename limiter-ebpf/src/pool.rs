@@ -126,7 +126,8 @@ impl Pool {
 
     #[inline(always)]
     fn write_address(&self, slot: u32) {
-        let source = Source::from_bits(Subject(self.notes.subject.get()).family(), self.notes.source.get());
+        let source =
+            Source::from_bits(Subject(self.notes.subject.get()).family(), self.notes.source.get());
         let entry = AddressEntry::new(source.key(self.level()), self.rule.id());
         maps::set_address(self.bucket(), slot, entry);
     }

@@ -32,7 +32,11 @@ fn decide(context: &XdpContext, length: u32) -> Exit {
     let answer = limit(facts.source, facts.subject, now, length);
     let mut i = 0;
     while answer & IN_SHADOW != 0 && i < MAX_RULES {
-        i = if shadow(facts.source, facts.subject, now, length, i) != 0 { i + 1 } else { MAX_RULES };
+        i = if shadow(facts.source, facts.subject, now, length, i) != 0 {
+            i + 1
+        } else {
+            MAX_RULES
+        };
     }
     let exit = Exit::from_number(answer & !IN_SHADOW);
     if !exit.passes() {

@@ -5,7 +5,8 @@ use std::path::Path;
 use aya::{Ebpf, EbpfError, EbpfLoader};
 use aya_log::{LEVEL, Level};
 use limiter_common::layout::{
-    BUCKET_MASK, COARSE_PAGES, DEFAULT_BUCKETS, DEFAULT_TICKETS, SHARE, TICKET_MASK, TICKETS_PER_PAGE, USE_TEST_CLOCK, map,
+    BUCKET_MASK, COARSE_PAGES, DEFAULT_BUCKETS, DEFAULT_TICKETS, SHARE, TICKET_MASK,
+    TICKETS_PER_PAGE, USE_TEST_CLOCK, map,
 };
 
 use super::error::OpenError;

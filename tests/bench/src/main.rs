@@ -181,8 +181,11 @@ fn verifier() -> Result<Verifier> {
 }
 
 fn tell(args: &Args, report: &Value) {
-    say(args, &format!("\n{}", tables::end_to_end(report)));
-    say(args, &tables::floors(report, !args.quick));
+    for table in [tables::end_to_end(report), tables::floors(report, !args.quick)] {
+        if !table.is_empty() {
+            say(args, &format!("\n{}", table.trim_end()));
+        }
+    }
     if args.quick {
         say(args, "A smoke test: these figures mean nothing, and no floor is judged.");
     }

@@ -4,18 +4,17 @@ use serde_json::Value;
 
 use super::floors;
 
-/// Floors, aims and what was measured. Without a judgement if `judged` is false.
+/// Floors, aims and what was measured, as far as it was. Without a judgement if `judged` is false.
 pub(crate) fn floors(report: &Value, judged: bool) -> String {
     let mut text = format!("{:<70} {:>9} {:>9} {:>9}\n", "", "floor", "aim", "measured");
     for floor in &floors::ALL {
-        let measured = floor.measured(report);
-        let word = match measured {
-            Some(value) if !judged || floor.floor.holds(value) => "",
-            Some(_) => "BROKEN",
-            None => "",
+        let Some(measured) = floor.measured(report) else { continue };
+        let mark = match (floor.floor.holds(measured), floor.aim.holds(measured)) {
+            _ if !judged => "",
+            (false, _) => "BROKEN",
+            (true, false) => "ok",
+            (true, true) => "ok, aim reached",
         };
-        let reached = measured.is_some_and(|value| floor.aim.holds(value));
-        let mark = if reached && judged { "aim reached" } else { word };
         let line = format!(
             "{:<70} {:>9} {:>9} {:>9}  {mark}",
             floor.what,
@@ -51,10 +50,6 @@ pub(crate) fn end_to_end(report: &Value) -> String {
     lines.collect()
 }
 
-fn number(measured: Option<f64>) -> String {
-    match measured {
-        None => "–".to_owned(),
-        Some(value) if value >= 1_000.0 => format!("{value:.0}"),
-        Some(value) => format!("{value:.2}"),
-    }
+fn number(measured: f64) -> String {
+    if measured >= 1_000.0 { format!("{measured:.0}") } else { format!("{measured:.2}") }
 }
