@@ -112,6 +112,6 @@ impl Scenario {
             0.0 => String::new(),
             share => format!(", {share:.2} without a slot in 100 packets"),
         };
-        format!("table {fill:.1} % full, {passed:.0} % passed{crowded}")
+        format!("{passed:.0} % passed, table {fill:.1} % full{crowded}")
     }
 }

@@ -160,7 +160,7 @@ fn legend() -> String {
             x + 18.0,
             series.words(),
         );
-        x += 34.0 + 6.6 * series.words().chars().count() as f64;
+        x += 36.0 + 7.2 * series.words().chars().count() as f64;
         entry
     });
     entries.concat()

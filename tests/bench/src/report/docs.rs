@@ -11,6 +11,7 @@ use super::{chart, floors};
 
 const PAGE: &str = "docs/PERFORMANCE.md";
 const CHART: &str = "docs/performance.svg";
+const PICTURE: &str = "![Nanoseconds per packet, the worst case first](performance.svg)";
 const BEGIN: &str = "<!-- figures: written by `cargo xtask bench --docs` -->\n";
 const END: &str = "<!-- end of figures -->";
 
@@ -30,8 +31,14 @@ fn replaced(page: &str, figures: &str) -> Option<String> {
 }
 
 fn figures(report: &Value) -> String {
-    let parts =
-        [machine(report), judged(report), by_test_run(report), over_veth(report), rest(report)];
+    let parts = [
+        PICTURE.to_owned(),
+        machine(report),
+        judged(report),
+        by_test_run(report),
+        over_veth(report),
+        rest(report),
+    ];
     parts.join("\n\n")
 }
 
@@ -93,7 +100,7 @@ fn over_veth(report: &Value) -> String {
         let _ = write!(
             text,
             "\n| {} | {guard} | {} | {} … {} | {} | {} % |",
-            run["sources"],
+            grouped(&run["sources"]),
             report["end_to_end_mpps"][run["sources"].to_string()][guard],
             run["spread_mpps"][0],
             run["spread_mpps"][1],
@@ -118,11 +125,27 @@ fn rest(report: &Value) -> String {
     format!(
         "Verifier: {} instructions on the oldest kernel, {} here; {} of 512 bytes of stack. Table for \
          1,048,576 sources: {} bytes.",
-        verifier["insns_oldest"],
-        verifier["insns_here"],
-        verifier["stack_bytes"],
-        report["table_bytes"]
+        grouped(&verifier["insns_oldest"]),
+        grouped(&verifier["insns_here"]),
+        grouped(&verifier["stack_bytes"]),
+        grouped(&report["table_bytes"])
     )
+}
+
+/// A whole number with commas; a dash for none.
+fn grouped(value: &Value) -> String {
+    let Some(number) = value.as_u64() else {
+        return "–".to_owned();
+    };
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn number(value: f64) -> String {
@@ -132,6 +155,13 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_numbers_are_grouped() {
+        assert_eq!(grouped(&7.into()), "7");
+        assert_eq!(grouped(&1_048_576.into()), "1,048,576");
+        assert_eq!(grouped(&Value::Null), "–");
+    }
 
     #[test]
     fn only_what_lies_between_the_marks_changes() {
