@@ -4,7 +4,7 @@
 use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
 use limiter_common::border::Subject;
-use limiter_common::key::{Family, Source};
+use limiter_common::key::Source;
 use limiter_common::layout::Bypass;
 use limiter_common::verdict::Exit;
 
@@ -50,9 +50,5 @@ pub fn judged(facts: &Facts) -> Judged {
         Some(set) => set.enforced_bits(),
         None => 0,
     };
-    let family = match subject.family() {
-        Family::V4 => Family::V4,
-        Family::V6 => Family::V6,
-    };
-    Judged { source: Source::from_bits(family, facts.source), rules }
+    Judged { source: Source::from_bits(subject.family(), facts.source), rules }
 }
