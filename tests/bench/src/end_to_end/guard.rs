@@ -21,10 +21,23 @@ pub(crate) enum Kind {
     Limiter,
     Nft,
     Hashlimit,
+    /// The same, but what was used up stays used up, as it does with limiter until the window ends: their
+    /// best, since nothing passes any more.
+    NftStill,
+    HashlimitStill,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [Self::Bare, Self::Limiter, Self::Nft, Self::Hashlimit];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Bare,
+        Self::Limiter,
+        Self::Nft,
+        Self::Hashlimit,
+        Self::NftStill,
+        Self::HashlimitStill,
+    ];
+    /// Those with the rates that are asked for.
+    pub(crate) const COMPARED: [Self; 4] = [Self::Bare, Self::Limiter, Self::Nft, Self::Hashlimit];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -32,9 +45,22 @@ impl Kind {
             Self::Limiter => "limiter",
             Self::Nft => "nft",
             Self::Hashlimit => "hashlimit",
+            Self::NftStill => "nft_still",
+            Self::HashlimitStill => "hashlimit_still",
         }
     }
 }
+
+/// Of prefixes and of sources, as nft and iptables write them.
+struct Rates {
+    prefix: &'static str,
+    source: &'static str,
+}
+
+/// 200 and 20 in 10 s.
+const RATES: Rates = Rates { prefix: "20/second", source: "2/second" };
+/// So slow that nothing comes back while the bench runs.
+const STILL: Rates = Rates { prefix: "1/hour", source: "1/hour" };
 
 /// Holds what must live while the interface is guarded.
 pub(crate) enum Guard {
@@ -56,8 +82,10 @@ impl Guard {
             let guard = match kind {
                 Kind::Bare => Self::Bare { _program: kernel::drop_everything(TO)? },
                 Kind::Limiter => limiter()?,
-                Kind::Nft => nft()?,
-                Kind::Hashlimit => hashlimit()?,
+                Kind::Nft => nft(&RATES)?,
+                Kind::Hashlimit => hashlimit(&RATES)?,
+                Kind::NftStill => nft(&STILL)?,
+                Kind::HashlimitStill => hashlimit(&STILL)?,
             };
             drop_what_passes()?;
             Ok(guard)
@@ -87,16 +115,17 @@ fn limiter() -> Result<Guard> {
     Ok(Guard::Limiter(Box::new(product)))
 }
 
-fn nft() -> Result<Guard> {
+fn nft(rates: &Rates) -> Result<Guard> {
     receive_in_driver()?;
+    let Rates { prefix, source } = rates;
     let rules = format!(
         "table netdev bench {{
             set prefixes {{ type ipv4_addr; flags dynamic; size 65536; }}
             set sources {{ type ipv4_addr; flags dynamic; size 2097152; }}
             chain input {{
                 type filter hook ingress device \"{TO}\" priority 0; policy accept;
-                ip protocol udp update @prefixes {{ ip saddr & 255.255.255.0 limit rate over 20/second burst 200 packets }} drop
-                ip protocol udp update @sources {{ ip saddr limit rate over 2/second burst 20 packets }} drop
+                ip protocol udp update @prefixes {{ ip saddr & 255.255.255.0 limit rate over {prefix} burst 200 packets }} drop
+                ip protocol udp update @sources {{ ip saddr limit rate over {source} burst 20 packets }} drop
             }}
         }}"
     );
@@ -104,11 +133,11 @@ fn nft() -> Result<Guard> {
     Ok(Guard::Rules)
 }
 
-fn hashlimit() -> Result<Guard> {
+fn hashlimit(rates: &Rates) -> Result<Guard> {
     receive_in_driver()?;
     for (name, mask, rate, burst, buckets, most) in [
-        ("prefixes", "24", "20/sec", "200", "16384", "65536"),
-        ("sources", "32", "2/sec", "20", "1048576", "2097152"),
+        ("prefixes", "24", rates.prefix, "200", "16384", "65536"),
+        ("sources", "32", rates.source, "20", "1048576", "2097152"),
     ] {
         let line = format!(
             "-t raw -A PREROUTING -i {TO} -p udp -m hashlimit --hashlimit-name {name} \

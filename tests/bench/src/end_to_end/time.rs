@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
@@ -17,11 +18,23 @@ pub(crate) struct Took {
 }
 
 impl Took {
-    /// Whether nobody else ran, and the CPU time is all of it. It never is on kernels that keep
-    /// interrupts' time apart (`CONFIG_IRQ_TIME_ACCOUNTING`).
+    /// Whether nobody else ran, and the CPU time is all of it. It never is where softirqs' time is kept
+    /// apart.
     pub(crate) fn is_whole(&self) -> bool {
         self.cpu.as_secs_f64() > 0.9 * self.wall.as_secs_f64()
     }
+}
+
+/// Whether this kernel counts softirqs' time as time of the thread they interrupt; `None` if it doesn't
+/// show what it was built with.
+pub(crate) fn softirqs_are_counted() -> Option<bool> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let config = fs::read_to_string(format!("/boot/config-{}", release.trim()));
+    let config = config.ok().or_else(|| {
+        let unpacked = Command::new("zcat").arg("/proc/config.gz").output().ok()?;
+        unpacked.status.success().then(|| String::from_utf8_lossy(&unpacked.stdout).into_owned())
+    })?;
+    Some(!config.lines().any(|line| line == "CONFIG_IRQ_TIME_ACCOUNTING=y"))
 }
 
 /// Times what the calling thread does, which stays on this CPU.

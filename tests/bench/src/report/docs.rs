@@ -101,7 +101,7 @@ fn over_veth(report: &Value) -> String {
             text,
             "\n| {} | {guard} | {} | {} … {} | {} | {} % |",
             grouped(&run["sources"]),
-            report["end_to_end_mpps"][run["sources"].to_string()][guard],
+            run["mpps"],
             run["spread_mpps"][0],
             run["spread_mpps"][1],
             run["ns_above_bare"],

@@ -32,14 +32,12 @@ pub(crate) fn floors(report: &Value, judged: bool) -> String {
 pub(crate) fn end_to_end(report: &Value) -> String {
     let runs = report["extra"]["end_to_end"].as_array().map_or(&[][..], Vec::as_slice);
     let lines = runs.iter().map(|run| {
-        let rate = &report["end_to_end_mpps"][run["sources"].to_string()]
-            [run["guard"].as_str().unwrap_or_default()];
         format!(
-            "{:>9} sources  {:<10} {:>6.2} Mpps  {:>6.2} … {:<6.2} {:>7.0} ns above bare  \
+            "{:>9} sources  {:<15} {:>6.2} Mpps  {:>6.2} … {:<6.2} {:>7.0} ns above bare  \
              {:>6.2} % passed  {:>6.2} % arrived\n",
             run["sources"].to_string(),
             run["guard"].as_str().unwrap_or_default(),
-            rate.as_f64().unwrap_or(f64::NAN),
+            run["mpps"].as_f64().unwrap_or(f64::NAN),
             run["spread_mpps"][0].as_f64().unwrap_or(f64::NAN),
             run["spread_mpps"][1].as_f64().unwrap_or(f64::NAN),
             run["ns_above_bare"].as_f64().unwrap_or(f64::NAN),
