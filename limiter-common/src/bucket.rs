@@ -51,9 +51,8 @@ pub enum Claim {
     Granted {
         /// How many: [`Ask::cost`] or [`Ask::more`].
         amount: u32,
-        /// The key's slot, if now is the time to write down whose it is: with its second claim in a
-        /// window, and as it gets warmer. (Not at insertion: who forges sources would have us write two
-        /// lines for each.)
+        /// The key's slot, if now is the time to write down whose it is: at [`Ask::known_from`], and as it
+        /// gets warmer. (Not at insertion: who forges sources would have us fetch two lines for each.)
         known: Option<u32>,
         /// Another key lost its count.
         displaced: bool,
@@ -147,7 +146,8 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
     let (debited, known) = if counts {
         let after = ask.capped(used.saturating_add(amount));
         let heat = warmer(ask.heat(after), word.heat());
-        (word.with(heat, after), used <= amount || heat != word.heat())
+        let met = used < ask.known_from && after >= ask.known_from;
+        (word.with(heat, after), met || heat != word.heat())
     } else {
         // The window is over: the next one begins in the same slot.
         (ask.first(amount), false)

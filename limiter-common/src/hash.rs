@@ -16,10 +16,6 @@ pub struct Seed(pub [u64; 2]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyHash(pub u64);
 
-/// Spreads the rules of one source over buckets, `group` by `group`: an odd number, so that no two
-/// of up to 2^32 groups share a bucket of one key.
-const GROUP_STEP: u64 = 0x9e37_79b9;
-
 /// Maps rule ids to fingerprint differences one to one modulo 2^22, so that two rules of a source
 /// in one bucket never look alike.
 const RULE_STEP: u64 = 0x9e37_79b1;
@@ -32,13 +28,14 @@ impl KeyHash {
         Self(mix(seed, key.bits(), key.tag() as u64))
     }
 
-    /// The bucket for rules of this group, in a table of `mask + 1` buckets (a power of two).
+    /// The bucket for rules of this group, in a table of `mask + 1` buckets (a power of two). The groups
+    /// of one key are different buckets, but neighbours: they share a page, so that the second one costs
+    /// no second walk through the page tables.
     #[inline(always)]
     #[must_use]
     pub const fn bucket(self, group: u32, mask: u32) -> u32 {
-        let place = self.0.wrapping_add((group as u64).wrapping_mul(GROUP_STEP));
-        let low = (place & 0xffff_ffff) as u32;
-        low & mask
+        let low = (self.0 & 0xffff_ffff) as u32;
+        (low ^ group) & mask
     }
 
     /// The mark of a rule's word for this key.
@@ -54,7 +51,7 @@ impl KeyHash {
 #[inline(always)]
 #[must_use]
 pub const fn ticket_place(Seed([k0, k1]): Seed, holder: &Holder) -> u32 {
-    let name = (holder.name() as u64).wrapping_mul(GROUP_STEP << 20);
+    let name = (holder.name() as u64).wrapping_mul(0x9e37_79b9 << 20);
     let mixed = (holder.key() ^ k0 ^ name).wrapping_mul(k1 | 1);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(k0 | 1);
     (mixed >> 32) as u32

@@ -31,8 +31,9 @@ pub const DEFAULT_BUCKETS: u32 = 1 << 17;
 /// Tickets in one entry of map `TICKETS`: a page. (With an entry for each, a packet would fetch one line
 /// more, that with the pointer to it.)
 pub const TICKETS_PER_PAGE: u32 = 128;
-/// Each CPU's tickets for sources if nothing else is configured: 2 MiB.
-pub const DEFAULT_TICKETS: u32 = 1 << 16;
+/// Each CPU's tickets for sources if nothing else is configured: 512 KiB,
+/// which a second-level cache holds. (A ticket that must be fetched from memory costs as much as the word.)
+pub const DEFAULT_TICKETS: u32 = 1 << 14;
 /// Each CPU's tickets for prefixes: 128 KiB. Those for totals have a place for each set of rules.
 pub const PREFIX_TICKETS: u32 = 1 << 12;
 /// Pages before those of sources: totals, then prefixes.
@@ -157,6 +158,9 @@ pub struct RuleSet {
     shadow: u8,
     bytes: u8,
     levels: u8,
+    /// The first two groups of its rules, for a look ahead.
+    groups: [u8; 2],
+    reserved: [u8; 6],
     /// Places in the policy, in its order: those enforced, then those in shadow.
     places: [u8; MAX_RULES as usize],
     /// Their counter rows.
@@ -172,6 +176,8 @@ impl RuleSet {
         shadow: 0,
         bytes: 0,
         levels: 0,
+        groups: [0; 2],
+        reserved: [0; 6],
         places: [0; MAX_RULES as usize],
         rows: [0; MAX_RULES as usize],
     };
@@ -182,12 +188,23 @@ impl RuleSet {
         let mut set = Self::EMPTY;
         set.enforced = set.list(0, enforce, rules);
         set.shadow = set.list(set.enforced, shadow, rules);
+        set.set_groups(enforce, rules);
         for (place, rule) in (0_u32..).zip(rules) {
             if enforce >> place & 1 != 0 {
                 set.admit(rule);
             }
         }
         set
+    }
+
+    /// Groups of the first enforced rule and of the first that lies elsewhere.
+    fn set_groups(&mut self, enforce: u32, rules: &[RuleEntry]) {
+        let chosen = (0_u32..).zip(rules).filter(|(place, _)| enforce >> place & 1 != 0);
+        #[expect(clippy::cast_possible_truncation, reason = "groups are below 32")]
+        let mut groups = chosen.map(|(_, rule)| rule.group() as u8);
+        if let Some(first) = groups.next() {
+            self.groups = [first, groups.find(|group| *group != first).unwrap_or(first)];
+        }
     }
 
     fn list(&mut self, from: u8, mask: u32, rules: &[RuleEntry]) -> u8 {
@@ -259,6 +276,13 @@ impl RuleSet {
     pub fn shadow_bits(&self) -> u32 {
         let end = self.enforced().saturating_add(self.shadow());
         (self.enforced()..end).fold(0, |bits, i| bits | 1 << self.place(i))
+    }
+
+    /// In which of a key's buckets the first rules' words are.
+    #[inline(always)]
+    #[must_use]
+    pub const fn first_groups(&self) -> (u32, u32) {
+        (self.groups[0] as u32, self.groups[1] as u32)
     }
 
     /// Whether some enforced rule limits the level.
@@ -404,6 +428,13 @@ impl RuleEntry {
         if self.bytes == 1 { Quantum::ceil(self.shift, bytes) } else { packets }
     }
 
+    /// From how much use in a window on a key is worth its address, in quanta: 8 packets or 8 KiB.
+    #[inline(always)]
+    #[must_use]
+    pub const fn known_from(&self) -> u32 {
+        if self.bytes == 1 { 8_192 >> (self.shift & 31) } else { 8 }
+    }
+
     /// Whether packets are counted: once one is refused, all are until the window ends.
     #[inline(always)]
     #[must_use]
@@ -526,7 +557,7 @@ const _: () = {
     assert!(size_of::<Meta>() == 56);
     assert!(size_of::<PolicyEntry>() == 16);
     assert!(size_of::<Classifier>() == 512 + 65_536 + 131_072);
-    assert!(size_of::<RuleSet>() == 80);
+    assert!(size_of::<RuleSet>() == 88);
     assert!(size_of::<RuleEntry>() == 36);
     assert!(size_of::<AddressEntry>() == 16);
     assert!(size_of::<RegistryEntry>() == 72);

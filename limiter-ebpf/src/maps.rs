@@ -216,6 +216,15 @@ pub fn words(bucket: u32) -> Option<*mut u64> {
     Some(TABLE.get_ptr_mut(bucket)?.cast())
 }
 
+/// Begins to fetch the bucket; what follows runs while the memory is at it.
+#[inline(always)]
+pub fn touch(bucket: u32) {
+    if let Some(words) = words(bucket) {
+        // SAFETY: the first word of a bucket. Nobody needs it, so nobody waits for it.
+        unsafe { words.read_volatile() };
+    }
+}
+
 #[inline(always)]
 pub fn set_address(bucket: u32, slot: u32, entry: AddressEntry) {
     let Some(addresses) = ADDRESSES.get_ptr_mut(bucket) else {

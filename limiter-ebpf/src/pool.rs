@@ -120,6 +120,7 @@ impl Pool {
             more,
             share: maps::share(),
             span: maps::policy(self.name >> 7)?.span,
+            known_from: self.rule.known_from(),
             floor: bucket::floor(self.level()),
         })
     }

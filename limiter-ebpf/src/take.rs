@@ -3,6 +3,7 @@
 use limiter_common::border::{Drawn, Space, Subject, Taken};
 use limiter_common::hash::KeyHash;
 use limiter_common::key::{Level, Source};
+use limiter_common::layout::RuleSet;
 use limiter_common::take::Pools;
 use limiter_common::want::Want;
 
@@ -11,16 +12,21 @@ use crate::maps::{self, Notes};
 
 /// For the packet in this CPU's notes: takes what is wanted out of every pool of its rules, or out of none.
 #[inline(always)]
-pub fn take(notes: &Notes, want: Want) -> Taken {
+pub fn take(notes: &Notes, set: &RuleSet, want: Want) -> Taken {
     let Some(meta) = maps::meta() else {
         return Taken::ONE;
     };
     let source = Source::from_bits(Subject(notes.subject.get()).family(), notes.source.get());
-    let hash = |level| KeyHash::of(meta.seed(), source.key(level)).0;
+    let hash = |level| KeyHash::of(meta.seed(), source.key(level));
+    let hashes = [KeyHash(meta.total), hash(Level::Prefix), hash(Level::Source)];
+    let (first, second) = set.first_groups();
+    for group in [first, second] {
+        maps::touch(hashes[2].bucket(group, maps::bucket_mask()));
+    }
     // Not as a loop: the verifier wants to see the places as constants.
-    notes.hash(Level::Total as usize).set(meta.total);
-    notes.hash(Level::Prefix as usize).set(hash(Level::Prefix));
-    notes.hash(Level::Source as usize).set(hash(Level::Source));
+    notes.hash(Level::Total as usize).set(hashes[0].0);
+    notes.hash(Level::Prefix as usize).set(hashes[1].0);
+    notes.hash(Level::Source as usize).set(hashes[2].0);
     limiter_common::take::take(&Noted, want)
 }
 

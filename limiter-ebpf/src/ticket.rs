@@ -90,7 +90,7 @@ extern "C" fn fill(source: u64, subject: u64, now: u64, length: u32) -> u32 {
         return Taken::ONE.0;
     };
     let want = open.ticket.want(length, open.set.byte_shift());
-    let taken = take(notes, want);
+    let taken = take(notes, open.set, want);
     match taken.why() {
         None => {
             open.add(granted(taken, want), notes);

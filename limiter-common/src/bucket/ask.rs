@@ -57,6 +57,8 @@ pub struct Ask {
     pub share: u32,
     /// The longest life of any word under the present policy, in ticks: see [`life`].
     pub span: u32,
+    /// From so much use on, the key's address is written down.
+    pub known_from: u32,
     /// How warm the word is at least: see [`floor`].
     pub floor: Heat,
 }
