@@ -6,9 +6,12 @@ use super::floors;
 
 /// Floors, aims and what was measured, as far as it was. Without a judgement if `judged` is false.
 pub(crate) fn floors(report: &Value, judged: bool) -> String {
-    let mut text = format!("{:<70} {:>9} {:>9} {:>9}\n", "", "floor", "aim", "measured");
+    let mut text = String::new();
     for floor in &floors::ALL {
         let Some(measured) = floor.measured(report) else { continue };
+        if text.is_empty() {
+            text = format!("{:<70} {:>9} {:>9} {:>9}\n", "", "floor", "aim", "measured");
+        }
         let mark = match (floor.floor.holds(measured), floor.aim.holds(measured)) {
             _ if !judged => "",
             (false, _) => "BROKEN",
