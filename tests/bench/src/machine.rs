@@ -30,6 +30,13 @@ impl Machine {
     }
 }
 
+/// Memory that programs could have, in MiB, as far as the kernel tells.
+pub(crate) fn available_memory() -> Option<u64> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
+}
+
 /// The commit, marked if files differ from it.
 fn commit() -> Option<String> {
     let short = git(&["rev-parse", "--short=12", "HEAD"])?;

@@ -30,7 +30,7 @@ use setup::Setup;
 
 /// Measure limiter and what it is compared with
 ///
-/// Takes about ten minutes, both CPUs, and 3 GiB of memory. Other work on the machine spoils the figures.
+/// Takes about ten minutes, both CPUs, and 7 GiB of memory. Other work on the machine spoils the figures.
 #[derive(Parser)]
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench", max_term_width = 100)]
 struct Args {
@@ -68,6 +68,9 @@ struct Args {
 const QUICK_SHRINK: u32 = 5;
 const QUICK_ROUNDS: u32 = 2;
 const QUICK_PACKETS: u32 = 50_000;
+
+/// What all of it takes, in MiB: each scenario has tables of its own, so that none disturbs another.
+const MEMORY: u64 = 7 * 1024;
 
 /// The part over veth, among the names of scenarios.
 const END_TO_END: &str = "end-to-end";
@@ -110,6 +113,10 @@ fn run(mut args: Args) -> Result<ExitCode> {
 fn measured(args: &Args) -> Result<Value> {
     product::sweep();
     let chosen = choose(&args.only)?;
+    let everything = args.only.is_empty() && !args.quick;
+    if let Some(available) = machine::available_memory().filter(|it| everything && *it < MEMORY) {
+        bail!("{MEMORY} MiB of memory are needed, {available} are there; measure in parts: --only");
+    }
     let shrink = if args.quick { QUICK_SHRINK } else { 0 };
     let setup = Setup::new(args.packets, shrink)?;
     let machine = Machine::this();
