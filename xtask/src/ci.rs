@@ -39,6 +39,7 @@ pub(crate) fn run(_: Args) -> Result<()> {
     let mut total = None;
     step("tests", || tests(&mut total))?;
     step("demo", demo)?;
+    step("bench, as a smoke test", bench)?;
     say(format!("all steps passed in {:.0} s", started.elapsed().as_secs_f32()));
     // Last, because what reads CI's output reads its end.
     println!("{}", total.unwrap_or_default());
@@ -108,4 +109,29 @@ fn demo() -> Result<()> {
         bail!("`{}` ran, and its verdict is not ok", line(&demo));
     }
     Ok(())
+}
+
+/// That everything can still be measured; figures of a busy machine say nothing.
+fn bench() -> Result<()> {
+    let mut bench = cargo("xtask");
+    bench.args(["bench", "--quick", "--json"]);
+    let printed = capture(bench.stderr(Stdio::inherit()))?;
+    let report: serde_json::Value =
+        serde_json::from_str(printed.trim()).context("what the bench printed is not JSON")?;
+    let missing: Vec<_> = ["test_run_ns", "yardstick_ns", "end_to_end_mpps"]
+        .into_iter()
+        .filter(|part| report[*part].as_object().is_none_or(|it| it.values().any(has_gap)))
+        .collect();
+    if !missing.is_empty() {
+        bail!("the bench measured only some of {}", missing.join(" and "));
+    }
+    Ok(())
+}
+
+/// Whether a figure is missing, or one of those by guard.
+fn has_gap(figure: &serde_json::Value) -> bool {
+    match figure.as_object() {
+        Some(by_guard) => by_guard.values().any(|it| !it.is_number()),
+        None => !figure.is_number(),
+    }
 }

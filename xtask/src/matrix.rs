@@ -108,12 +108,44 @@ pub(crate) fn for_test(strict: bool) -> Result<Tally> {
     boot_all(kernels, strict)
 }
 
+/// Instructions that the oldest supported kernel's verifier looks at, of the program as it ships and of
+/// the one that logs: the more of the two. Two kernel tests tell.
+pub(crate) fn verified_on_oldest() -> Result<u32> {
+    const TELLING: &str = "the_verifier_needs the_kernel_takes";
+    setup::ensure(Need::Matrix)?;
+    let tests = guest::build_tests()?;
+    let oldest = KERNELS.iter().find(|kernel| kernel.name == FOR_TEST[0]);
+    match oldest.map(|kernel| boot(kernel, &tests, TELLING)) {
+        Some(Outcome::AsWanted(_)) => {}
+        Some(Outcome::Otherwise(got)) => bail!("on Linux {}: {got}", FOR_TEST[0]),
+        Some(Outcome::NoKernel(error)) => return Err(error),
+        None => bail!("the matrix has no Linux {}", FOR_TEST[0]),
+    }
+    let console = target("matrix").join(FOR_TEST[0]).join(machine::CONSOLE);
+    let Some(instructions) = verified(&fs::read_to_string(&console).unwrap_or_default()) else {
+        bail!("the kernel tests no longer tell what the verifier did: see {}", console.display());
+    };
+    say(format!("Linux {} verifies {instructions} instructions", FOR_TEST[0]));
+    Ok(instructions)
+}
+
+/// The largest of the figures that kernel tests print as "verified: N instructions".
+fn verified(console: &str) -> Option<u32> {
+    let told = console.lines().filter_map(|line| line.trim().strip_prefix("verified: "));
+    let figures = told.filter_map(|told| {
+        let digits =
+            told.trim_start_matches("Some(").split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok()
+    });
+    figures.max()
+}
+
 fn boot_all<'a>(kernels: impl Iterator<Item = &'a Kernel>, strict: bool) -> Result<Tally> {
     let tests = guest::build_tests()?;
     let mut tally = Tally::default();
     for kernel in kernels {
         let started = Instant::now();
-        let outcome = boot(kernel, &tests);
+        let outcome = boot(kernel, &tests, "");
         let failed = match &outcome {
             Outcome::AsWanted(_) => false,
             Outcome::Otherwise(_) => !kernel.moves,
@@ -129,12 +161,13 @@ fn boot_all<'a>(kernels: impl Iterator<Item = &'a Kernel>, strict: bool) -> Resu
     Ok(tally)
 }
 
-fn boot(kernel: &Kernel, tests: &Path) -> Outcome {
+/// Runs the tests whose names contain one of these words; all, if there is none.
+fn boot(kernel: &Kernel, tests: &Path, filters: &str) -> Outcome {
     let folder = target("matrix").join(kernel.name);
     if let Err(error) = archive::fetch(kernel.source, &folder) {
         return Outcome::NoKernel(error);
     }
-    match guest::initramfs(&folder, tests).and_then(|()| machine::boot(&folder)) {
+    match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
         Ok(run) => judge(kernel.wanted, &run),
         Err(error) => Outcome::Otherwise(format!("{error:#}")),
     }
@@ -212,6 +245,13 @@ mod tests {
         assert!(!is_as_wanted(Wanted::Passes, None, good));
         assert!(!is_as_wanted(Wanted::Passes, Some(101), good));
         assert!(!is_as_wanted(Wanted::Passes, Some(0), none));
+    }
+
+    #[test]
+    fn the_largest_verified_program_counts() {
+        let console = "verified: 7 instructions\r\nverified: Some(9) instructions\nverified: none";
+        assert_eq!(verified(console), Some(9));
+        assert_eq!(verified("nothing"), None);
     }
 
     #[test]

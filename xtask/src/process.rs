@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::{env, iter};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// Says what xtask is doing. On stderr: stdout belongs to results.
 pub(crate) fn say(text: impl AsRef<str>) {
@@ -67,7 +67,8 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
 /// Runs a cargo that builds one program, and returns where that lies.
 pub(crate) fn built_program(cargo: &mut Command) -> Result<PathBuf> {
     cargo.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
-    let messages = capture(cargo)?;
+    // A failed one has said why on stderr; its messages are for programs, not for the error.
+    let messages = capture(cargo).map_err(|error| anyhow!("{}", error.root_cause()))?;
     last_executable(&messages)
         .with_context(|| format!("`{}` names no program that it built", line(cargo)))
 }

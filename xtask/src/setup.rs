@@ -31,6 +31,8 @@ pub(crate) enum Need {
     Test,
     /// Booting other kernels
     Matrix,
+    /// Measuring, beside the kernel's own packet filters
+    Bench,
     /// What CI checks beyond tests
     Ci,
 }
@@ -76,6 +78,8 @@ const TOOLS: &[Tool] = &[
     from_apt("modprobe", &["kmod"], Need::Matrix),
     from_apt("xz", &["xz-utils"], Need::Matrix),
     from_apt("zstd", &["zstd"], Need::Matrix),
+    from_apt("nft", &["nftables"], Need::Bench),
+    from_apt("iptables", &["iptables"], Need::Bench),
     Tool {
         what: "clippy for the kernel crate",
         need: Need::Ci,

@@ -5,24 +5,24 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use limiter_common::clock::Tick;
 use limiter_common::counters::RuleCount;
 use limiter_common::layout::VERSION;
 use limiter_common::verdict::Exit;
 use limiter_tests::owner::{is_orphan, unique_name};
-use limiter_userspace::datapath::{Datapath, Options, Pins};
+use limiter_userspace::datapath::{Datapath, Options, Pins, attach};
 use limiter_userspace::policy::Policy;
 use limiter_userspace::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 
 /// Where BPF file systems are mounted by custom.
 const BPFFS: &str = "/sys/fs/bpf";
 
-/// More than any run uses up, and little more can be told: a level's largest limit is 4,194,302.
+/// More than a slice uses up; the largest limit there is is 4,194,302.
 const ENDLESS: u32 = 4_000_000;
 
 /// Packets per window by level.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) source: u32,
     pub(crate) prefix: u32,
@@ -45,9 +45,12 @@ const FAR: u64 = 1 << 17;
 pub(crate) struct Product {
     datapath: Datapath,
     pins: PathBuf,
-    limits: Limits,
+    policy: Policies,
     version: u64,
 }
+
+/// A policy, given a number that sets the names of its rules apart.
+type Policies = Box<dyn Fn(u64) -> String + Send>;
 
 /// How packets left, in shares of one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,10 +85,15 @@ impl Tally {
 impl Product {
     /// Loads it with a table of this many buckets and puts the bench's policy in force.
     pub(crate) fn load(buckets: u32, limits: Limits) -> Result<Self> {
+        Self::with_policy(buckets, Box::new(move |version| policy(limits, version)))
+    }
+
+    /// The same with another policy.
+    pub(crate) fn with_policy(buckets: u32, policy: Policies) -> Result<Self> {
         let pins = Path::new(BPFFS).join(unique_name("bench"));
         let options = Options { buckets, ..Options::default() };
         let (datapath, _) = Datapath::open(&Pins::new(&pins), options)?;
-        let mut product = Self { datapath, pins, limits, version: 0 };
+        let mut product = Self { datapath, pins, policy, version: 0 };
         product.renew()?;
         Ok(product)
     }
@@ -100,6 +108,12 @@ impl Product {
         self.pins.join(format!("v{VERSION}"))
     }
 
+    /// Attaches it to an interface of this thread's network namespace, while it lives.
+    pub(crate) fn attach(&self, interface: &str) -> Result<()> {
+        attach::attach(&Pins::new(&self.pins), interface, attach::Mode::Native)?;
+        Ok(())
+    }
+
     pub(crate) fn datapath(&self) -> &Datapath {
         &self.datapath
     }
@@ -108,7 +122,7 @@ impl Product {
     /// they are until others need their place.
     pub(crate) fn renew(&mut self) -> Result<()> {
         self.version += 1;
-        let checked = Policy::parse(&policy(self.limits, self.version))
+        let checked = Policy::parse(&(self.policy)(self.version))
             .map_err(|problems| anyhow!("the bench's policy: {problems}"))?;
         let entries = self.datapath.registry()?;
         let registry = Registry::from_entries(&entries, self.datapath.next_rule_id());
@@ -188,12 +202,6 @@ fn policy(limits: Limits, version: u64) -> String {
         )
     });
     format!("schema = 1\n{}", rules.concat())
-}
-
-/// What the loaded program is, for the report.
-pub(crate) fn verified(product: &Product) -> Result<u32> {
-    let verified = product.datapath().verified_instructions();
-    verified.context("this kernel doesn't tell how many instructions it verified")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The two calls of bpf(2) that the loader doesn't offer in the form needed here: running a program many
+//! The calls of bpf(2) that the loader doesn't offer in the form needed here: running a program many
 //! times over, and putting a program into another's table. All `unsafe` of the bench is in this file.
 
 use std::io;
@@ -35,6 +35,54 @@ struct MapUpdate {
     flags: u64,
 }
 
+#[repr(C)]
+struct Info {
+    fd: u32,
+    length: u32,
+    info: u64,
+}
+
+/// The beginning of `struct bpf_prog_info`.
+#[repr(C)]
+#[derive(Default)]
+struct ProgramInfo {
+    kind: u32,
+    id: u32,
+    tag: [u8; 8],
+    native_length: u32,
+    length: u32,
+    native: u64,
+    instructions: u64,
+}
+
+/// Bytes of an instruction.
+const INSTRUCTION: usize = 8;
+
+/// The program's instructions as the verifier left them.
+pub(crate) fn instructions(program: impl AsFd) -> io::Result<Vec<[u8; INSTRUCTION]>> {
+    let mut buffer: Vec<[u8; INSTRUCTION]> = Vec::new();
+    // First it tells the length, then it fills the buffer.
+    for _ in 0..2 {
+        let mut info = ProgramInfo {
+            length: u32::try_from(buffer.len() * INSTRUCTION).map_err(io::Error::other)?,
+            instructions: buffer.as_mut_ptr().expose_provenance() as u64,
+            ..ProgramInfo::default()
+        };
+        let mut attr = Info {
+            fd: number(&program),
+            length: size_of::<ProgramInfo>() as u32,
+            info: (&raw mut info).expose_provenance() as u64,
+        };
+        bpf(OBJ_GET_INFO_BY_FD, &mut attr)?;
+        // SAFETY: `info` is a live local of plain integers; the kernel wrote to it behind the compiler's back.
+        let length = unsafe { (&raw const info.length).read_volatile() };
+        buffer.resize(length as usize / INSTRUCTION, [0; INSTRUCTION]);
+    }
+    // The kernel wrote to the buffer behind the compiler's back.
+    Ok(std::hint::black_box(buffer))
+}
+
+const OBJ_GET_INFO_BY_FD: libc::c_long = 15;
 const MAP_UPDATE_ELEM: libc::c_long = 2;
 const PROG_TEST_RUN: libc::c_long = 10;
 
@@ -50,6 +98,47 @@ pub(crate) fn test_run(program: impl AsFd, frame: &[u8], repeat: u32) -> io::Res
     };
     bpf(PROG_TEST_RUN, &mut attr)?;
     Ok(attr.answer)
+}
+
+/// The beginning of `struct xdp_md`.
+#[repr(C)]
+#[derive(Default)]
+struct Context {
+    data: u32,
+    data_end: u32,
+    data_meta: u32,
+    ingress: u32,
+    queue: u32,
+    egress: u32,
+}
+
+/// `BPF_F_TEST_XDP_LIVE_FRAMES`: frames are real and go where the program sends them.
+const LIVE_FRAMES: u32 = 1 << 1;
+/// Frames between two deliveries.
+const BATCH: u32 = 64;
+
+/// Runs a program on this many copies of a frame that come in, as far as it can tell, by this interface
+/// of the calling thread's network namespace; what it redirects is sent.
+pub(crate) fn send_live(
+    program: impl AsFd,
+    frame: &[u8],
+    interface: u32,
+    frames: u32,
+) -> io::Result<()> {
+    let size = u32::try_from(frame.len()).map_err(io::Error::other)?;
+    let context = Context { data_end: size, ingress: interface, ..Context::default() };
+    let mut attr = TestRun {
+        program: number(&program),
+        size_in: size,
+        data_in: frame.as_ptr().expose_provenance() as u64,
+        repeat: frames,
+        context_size_in: 24,
+        context_in: (&raw const context).expose_provenance() as u64,
+        flags: LIVE_FRAMES,
+        batch: BATCH,
+        ..TestRun::default()
+    };
+    bpf(PROG_TEST_RUN, &mut attr)
 }
 
 /// Puts a program into the first place of a table of programs.

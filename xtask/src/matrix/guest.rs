@@ -18,8 +18,9 @@ pub(super) const INITRAMFS: &str = "initramfs";
 pub(super) const VERDICT: &str = "verdict";
 
 /// The first process. The verdict has a serial port of its own: a kernel that panics also ends the
-/// machine with success.
-fn init() -> String {
+/// machine with success. Of the tests, those run whose names contain one of these words; all, if there
+/// is none.
+fn init(filters: &str) -> String {
     format!(
         r#"#!/bin/busybox sh
 export PATH=/bin
@@ -34,7 +35,7 @@ ip link add lim0 type veth
 ip link set lim0 up
 ip link set veth0 up
 cd /tmp
-LIMITER_STRICT=1 LIMITER_ATTACH=lim0 /kernel-tests --test-threads=2 --color=never
+LIMITER_STRICT=1 LIMITER_ATTACH=lim0 /kernel-tests --test-threads=2 --color=never --show-output {filters}
 echo "{VERDICT} $?" > /dev/ttyS1
 busybox poweroff -f
 "#
@@ -56,12 +57,12 @@ pub(super) fn build_tests() -> Result<PathBuf> {
 }
 
 /// Writes the file system that the guest boots into.
-pub(super) fn initramfs(folder: &Path, tests: &Path) -> Result<()> {
+pub(super) fn initramfs(folder: &Path, tests: &Path, filters: &str) -> Result<()> {
     let mut archive = Archive::default();
     for directory in ["bin", "dev", "proc", "sys", "tmp", MODULES] {
         archive.directory(directory);
     }
-    archive.file("init", init().as_bytes());
+    archive.file("init", init(filters).as_bytes());
     let busybox = static_busybox().context("no static busybox")?;
     archive.file("bin/busybox", &read(&busybox)?);
     archive.symlink("bin/ip", "busybox");

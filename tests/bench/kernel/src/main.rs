@@ -26,6 +26,7 @@ mod verdict;
 
 mod bare;
 mod constant;
+mod generate;
 mod parse_drop;
 mod sources;
 mod yardstick;

@@ -44,7 +44,7 @@ pub fn sources(context: XdpContext) -> u32 {
     // SAFETY: within the frame, as just compared.
     unsafe { core::ptr::write_unaligned((start + 26) as *mut u32, source.to_be()) };
     // SAFETY: the map holds programs of this kind; a missing one lets us go on.
-    let _ = unsafe { TARGET.tail_call(&context, 0) };
+    unsafe { TARGET.tail_call(&context, 0) };
     XDP_ABORTED
 }
 
