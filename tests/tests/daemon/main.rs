@@ -13,6 +13,7 @@ mod http;
 mod interfaces;
 mod policy;
 mod refusals;
+mod spreads;
 mod verbs;
 
 use limiter_tests::process::built;

@@ -7,6 +7,7 @@ mod faults;
 mod levels;
 mod never_refused;
 mod policies;
+mod pressure;
 mod shadow;
 mod units;
 mod windows;
