@@ -8,6 +8,7 @@ mod sys;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use limiter_common::counters::RuleCount;
 use limiter_userspace::datapath::{Datapath, Options};
@@ -15,6 +16,7 @@ use limiter_userspace::policy::Policy;
 use limiter_userspace::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 use limiter_userspace::telemetry::counts::Counts;
 
+use ready::Ready;
 pub use run::{Action, on_cpu};
 pub use spray::Spray;
 
@@ -30,6 +32,7 @@ pub struct Program {
     datapath: Datapath,
     version: u64,
     now_ms: u64,
+    ready: OnceLock<Ready>,
 }
 
 impl Program {
@@ -50,7 +53,7 @@ impl Program {
     pub fn with_buckets(buckets: u32) -> Self {
         let options = Options { buckets, test_clock: true, trace: false };
         let datapath = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
-        let mut program = Self { datapath, version: 0, now_ms: 0 };
+        let mut program = Self { datapath, version: 0, now_ms: 0, ready: OnceLock::new() };
         program.at(0);
         program
     }
@@ -122,6 +125,10 @@ impl Program {
     /// # Panics
     /// As [`Program::run`].
     pub fn flood(&self, frame: &[u8], times: u32) -> Action {
+        let keep = || {
+            Ready::keep(self.datapath.program()).unwrap_or_else(|error| panic!("attach: {error}"))
+        };
+        let _ = self.ready.get_or_init(keep);
         run::repeated(self.datapath.program(), frame, times)
     }
 

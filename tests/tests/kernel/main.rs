@@ -5,6 +5,7 @@ mod cpus;
 mod crowds;
 mod faults;
 mod levels;
+mod neighbours;
 mod never_refused;
 mod policies;
 mod pressure;
