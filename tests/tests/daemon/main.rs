@@ -11,6 +11,7 @@ mod exporter;
 mod flood;
 mod http;
 mod interfaces;
+mod jumbo;
 mod policy;
 mod refusals;
 mod spreads;
