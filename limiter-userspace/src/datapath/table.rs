@@ -16,6 +16,8 @@ use super::error::MapError;
 use super::mapping::{Access, Mapping};
 
 const SLOTS_PER_BUCKET: usize = SLOTS as usize;
+/// What has used less was seen once: a flood of forged sources is made of such.
+const SHOWN_FROM: u32 = 2;
 
 /// Both arrays.
 #[derive(Debug)]
@@ -101,18 +103,34 @@ impl Table {
         usage(words.find(|word| word.belongs_to(fingerprint))?, rule, now)
     }
 
-    /// Visits every pool of these rules that has a window open, in no order. A word whose address was
-    /// overwritten at this moment is left out.
-    pub fn visit(&self, rules: &[RuleEntry], now: Tick, mut each: impl FnMut(LiveKey)) {
+    /// Shows the pools of these rules that have a window open to `each`, in no order, and returns how many
+    /// words of any pool have one. Only pools that claimed twice have an address to be shown with, or were
+    /// refused; a word whose address is overwritten at this moment is left out. `each` answers with the
+    /// least use that it still wants to see: most words are then passed over without a look at what lies
+    /// beside them.
+    pub fn visit(
+        &self,
+        rules: &[RuleEntry],
+        now: Tick,
+        mut each: impl FnMut(LiveKey) -> u32,
+    ) -> u64 {
+        let span = rules.iter().map(|rule| life(rule.window())).max().unwrap_or(0);
+        let (mut live, mut least) = (0, 0);
         for (slot, word) in self.words.words().iter().enumerate() {
             let word = Word(word.load(Relaxed));
-            if word == Word::EMPTY {
+            if word == Word::EMPTY || !is_alive(word, now, span) {
                 continue;
             }
-            if let Some(live) = self.read(slot, word, rules, now) {
-                each(live);
+            live += 1;
+            let anonymous = word.value() < SHOWN_FROM && word.heat() != Heat::Spent;
+            if anonymous || word.value() < least {
+                continue;
+            }
+            if let Some(key) = self.read(slot, word, rules, now) {
+                least = each(key);
             }
         }
+        live
     }
 
     /// Words that some window under this longest life needs.
@@ -215,6 +233,16 @@ mod tests {
         Word::new(fingerprint, end, Heat::Warm, used)
     }
 
+    /// What is shown, and how many live.
+    fn visited(table: &Table, rules: &[RuleEntry]) -> (Vec<LiveKey>, u64) {
+        let mut seen = Vec::new();
+        let live = table.visit(rules, NOW, |live| {
+            seen.push(live);
+            0
+        });
+        (seen, live)
+    }
+
     #[test]
     fn a_living_key_is_found_and_visited() {
         let ((table, addresses), rule) = (table(BUCKETS), rule(5, 10));
@@ -223,9 +251,8 @@ mod tests {
         let usage = Use { used: 7, heat: Heat::Warm, ticks_left: 40 };
         assert_eq!(table.find(&rule, key, NOW), Some(usage));
         assert_eq!(table.find(&rule, source(0x0a00_0002), NOW), None);
-        let mut seen = Vec::new();
-        table.visit(&[super::tests::rule(4, 1), rule], NOW, |live| seen.push(live));
-        assert_eq!(seen, [LiveKey { key, rule: 1, usage }]);
+        let rules = [super::tests::rule(4, 1), rule];
+        assert_eq!(visited(&table, &rules), (vec![LiveKey { key, rule: 1, usage }], 1));
         assert_eq!(table.count_live(NOW, 100), 1);
     }
 
@@ -246,7 +273,40 @@ mod tests {
         let (key, other) = (source(0x0a00_0001), source(0x0a00_0002));
         let others = word(&table, &rule, other, Tick(NOW.0 + 4), 7);
         put(&table, &addresses, &rule, key, 0, others);
-        table.visit(&[rule], NOW, |live| panic!("{live:?}"));
+        assert_eq!(visited(&table, &[rule]), (vec![], 1));
+    }
+
+    #[test]
+    fn who_claimed_once_is_counted_and_not_shown_unless_it_is_refused() {
+        let ((table, addresses), rule) = (table(BUCKETS), rule(5, 10));
+        for (slot, (used, heat)) in
+            [(1, Heat::Cold), (1, Heat::Spent), (2, Heat::Cold)].into_iter().enumerate()
+        {
+            let key = source(slot as u64);
+            let word = word(&table, &rule, key, Tick(NOW.0 + 40), used);
+            put(&table, &addresses, &rule, key, slot, word.with(heat, used));
+        }
+        let (seen, live) = visited(&table, &[rule]);
+        let mut keys: Vec<u64> = seen.iter().map(|live| live.key.bits()).collect();
+        keys.sort_unstable();
+        assert_eq!((keys, live), (vec![1, 2], 3));
+    }
+
+    #[test]
+    fn use_below_what_is_wanted_is_passed_over() {
+        let ((table, addresses), rule) = (table(BUCKETS), rule(5, 10));
+        for bits in 0..10 {
+            let key = source(bits);
+            let word = word(&table, &rule, key, Tick(NOW.0 + 40), 10);
+            put(&table, &addresses, &rule, key, 0, word);
+        }
+        let mut seen = 0;
+        let live = table.visit(&[rule], NOW, |_| {
+            seen += 1;
+            11
+        });
+        assert_eq!(seen, 1);
+        assert_eq!(live, table.count_live(NOW, 200));
     }
 
     #[test]

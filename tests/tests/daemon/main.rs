@@ -12,6 +12,7 @@ mod flood;
 mod http;
 mod interfaces;
 mod jumbo;
+mod million;
 mod policy;
 mod refusals;
 mod spreads;
