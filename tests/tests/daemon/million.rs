@@ -25,9 +25,11 @@ fn top_over_a_million_sources_takes_a_tenth_of_a_second_at_most() {
     let edge = Edge::with_queues(2);
     edge.home.write("policy.toml", &policy(1_000, &calm())).unwrap();
     let mut invocation = edge.invocation();
-    invocation.extra = vec!["--table-buckets".into(), (1 << 19).to_string()];
+    invocation.extra = vec!["--table-sources".into(), SOURCES.to_string()];
     let _daemon = Daemon::start(&edge.inside, &edge.home, &invocation).unwrap();
     fill(&edge);
+    let slots = edge.status()["table"]["slots"].as_u64().unwrap();
+    assert_eq!(slots, 1 << 22, "for a million sources, each with one key: a quarter full");
     let mut live = 0;
     let mut looks: Vec<Duration> = (0..LOOKS)
         .map(|_| {

@@ -3,12 +3,15 @@
 
 use std::thread;
 
-use limiter_common::clock::Tick;
+use limiter_common::clock::{Tick, WindowLength};
+use limiter_common::key::Level;
+use limiter_common::layout::{RuleEntry, Unit};
 use limiter_tests::frame::{Flags, Frame};
 use limiter_tests::program::{Action, Changes, Program, START_MS, Spray, differences, on_cpu};
 use limiter_tests::require;
 use limiter_tests::require::cpus;
 use limiter_tests::scale::{scaled, scaled_for};
+use limiter_userspace::policy::capacity::{Bundles, Fill};
 
 use crate::ready;
 
@@ -103,6 +106,34 @@ fn assert_account(packets: &Changes, forged: u64, heavy: u64) {
     assert_eq!(count("rule udp refused source"), count("refused"));
     assert!(count("rule udp displaced source") > 0);
     assert_eq!(count("rule udp crowded source") + count("rule udp crowded prefix"), 0);
+}
+
+#[test]
+fn keys_find_no_place_as_often_as_check_says() {
+    require!(ready());
+    // Two rules, whose keys share a bucket; a quarter full.
+    const BUCKETS: u32 = 1 << 14;
+    let sources = BUCKETS * 8 / 4 / 2;
+    let rule = |name: &str| {
+        let head = format!("[[rule]]\nname = \"{name}\"\nmatch = [{{ protocol = \"udp\" }}]\n");
+        format!("{head}limit = {{ source = 20 }}\nwindow = \"10s\"\n")
+    };
+    let mut program = Program::with_buckets(BUCKETS);
+    program.apply(&format!("schema = 1\n{}{}", rule("a"), rule("b")));
+    let window = WindowLength::from_ticks(100).unwrap_or(WindowLength::MAX);
+    let entry = |id| RuleEntry::new(id, id, window, Unit::Packets, 0).with_limit(Level::Source, 20);
+    let bundles = Bundles::of(&[entry(1), entry(2)], Level::Source);
+    let computed = Fill::with(sources.into(), bundles, BUCKETS);
+    let before = program.counts();
+    program.spray().run(&udp("0.0.0.0"), sources);
+    let (packets, _) = differences(&before, &program.counts());
+    let count = |rule| packets.get(&format!("rule {rule} displaced source")).copied().unwrap_or(0);
+    let measured = (count("a") + count("b")) * 1_000_000 / u64::from(2 * sources);
+    println!("of a million keys {measured} find no place, {} computed", computed.without_slot);
+    assert_eq!(computed.load, 250_000);
+    // Some 280 of 65,536 keys, most in pairs: half as many more or less is six standard deviations.
+    let half = computed.without_slot / 2;
+    assert!((computed.without_slot - half..=computed.without_slot + half).contains(&measured));
 }
 
 /// New connections are few, everything of TCP together is much.
