@@ -63,18 +63,25 @@ fn alone(limit: usize, offered: usize) -> Vec<Action> {
 /// What the heavy source may: nearly nothing, a part, all, anything.
 const MAY: [&str; 4] = ["1", "100_000", "4_000_000", "\"unlimited\""];
 
+/// In a new window each.
+fn whatever_it_may(program: &mut Program, limit: usize, mut check: impl FnMut(&Program, &str)) {
+    for (window, may) in (0..).zip(MAY) {
+        program.at(window * 20_000);
+        program.apply(&policy(may, limit));
+        check(program, may);
+    }
+}
+
 #[test]
 fn heavy_use_in_the_same_cache_line_changes_no_verdict() {
     require!(ready());
-    for may in MAY {
-        // One bucket: whoever is in the table is in this line.
-        let mut program = Program::with_buckets(1);
-        program.apply(&policy(may, LIMIT));
-        let verdicts = beside_heavy_use(&program, &neighbours(4), OFFERED);
-        for verdicts in verdicts {
+    // One bucket: whoever is in the table is in this line.
+    let mut program = Program::with_buckets(1);
+    whatever_it_may(&mut program, LIMIT, |program, may| {
+        for verdicts in beside_heavy_use(program, &neighbours(4), OFFERED) {
             assert_eq!(verdicts, alone(LIMIT, OFFERED), "the heavy one may {may}");
         }
-    }
+    });
 }
 
 #[test]
@@ -83,26 +90,24 @@ fn heavy_use_changes_no_verdict_of_twenty_thousand_others() {
     // Enough to meet the heavy source in everything that a hash picks, too few to meet eight others in
     // one bucket.
     let others = neighbours(u32::try_from(scaled(20_000)).unwrap_or(u32::MAX));
-    for may in ["1", "4_000_000"] {
-        let mut program = Program::with_buckets(1 << 17);
-        program.apply(&policy(may, LIMIT));
-        let verdicts = beside_heavy_use(&program, &others, OFFERED);
+    let mut program = Program::with_buckets(1 << 17);
+    whatever_it_may(&mut program, LIMIT, |program, may| {
+        let verdicts = beside_heavy_use(program, &others, OFFERED);
         let wrong = verdicts.iter().filter(|verdicts| **verdicts != alone(LIMIT, OFFERED)).count();
         assert_eq!(wrong, 0, "of {}, where the heavy one may {may}", others.len());
-    }
+    });
 }
 
 #[test]
 fn heavy_use_costs_a_busy_neighbour_no_more_than_tokens_taken_ahead() {
     require!(ready());
     const BUSY: usize = 1_000;
-    for may in MAY {
-        let mut program = Program::with_buckets(1);
-        program.apply(&policy(may, BUSY));
-        let verdicts = beside_heavy_use(&program, &neighbours(1), BUSY + 100);
+    let mut program = Program::with_buckets(1);
+    whatever_it_may(&mut program, BUSY, |program, may| {
+        let verdicts = beside_heavy_use(program, &neighbours(1), BUSY + 100);
         let passed = verdicts[0].iter().filter(|verdict| **verdict == Action::Pass).count();
         assert!((BUSY * 98 / 100..=BUSY).contains(&passed), "{passed}, the heavy one may {may}");
         let first = verdicts[0].iter().position(|verdict| *verdict == Action::Drop);
         assert_eq!(first, Some(passed), "who was refused once stays so until the window ends");
-    }
+    });
 }

@@ -91,7 +91,7 @@ fn a_heavy_source_gets_its_limit_in_every_window_through_ten_million_forged_ones
     assert_account(&packets, strangers, heavy);
     let full = fill(&program, (WINDOWS - 1) * WINDOW_MS);
     println!("the table is full to {full} in a thousand");
-    assert!((900..=1_000).contains(&full), "{full}");
+    assert!((850..=1_000).contains(&full), "{full}");
 }
 
 /// Every packet is accounted for, and what gave way to others is counted. Only cold keys do, so there is
