@@ -16,6 +16,7 @@ mod million;
 mod policy;
 mod refusals;
 mod spreads;
+mod transfers;
 mod verbs;
 
 use limiter_tests::process::built;
