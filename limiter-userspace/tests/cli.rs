@@ -139,6 +139,36 @@ fn check_reports_what_a_good_policy_means() {
 }
 
 #[test]
+fn check_says_how_large_a_table_a_number_of_sources_needs() {
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/demo.toml");
+    let table = |arguments: &[&str]| {
+        let said = limiter(&[&["check", demo, "--json"], arguments].concat()).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+        json["report"]["table"].clone()
+    };
+    let promised = table(&["--table-sources", "1000000"]);
+    assert_eq!(promised["buckets"], 1 << 19);
+    assert_eq!(promised["promise"]["sources"], 1_000_000);
+    let load = &promised["promise"]["together"]["load_per_million"];
+    assert_eq!((&load["value"], &load["basis"]), (&238_419.into(), &"computed".into()));
+    // A table that is there already, and more sources than it is for.
+    let small = table(&["--table-sources", "1000000", "--table-buckets", "131072"]);
+    assert_eq!(small["buckets"], 131_072);
+    assert_eq!(small["promise"]["together"]["load_per_million"]["value"], 953_674);
+    let text = said(
+        &limiter(&["check", demo, "--table-sources", "1000000", "--table-buckets", "131072"])
+            .output()
+            .unwrap(),
+    );
+    assert!(text.contains("a quarter full with 524,288 buckets"), "{text}");
+    let (message, code) = complaint(
+        &limiter(&["run", "--table-sources", "5", "--table-buckets", "16"]).output().unwrap(),
+    );
+    assert!(message.contains("cannot be used with"), "{message}");
+    assert_eq!(code, Some(2));
+}
+
+#[test]
 fn check_reports_all_mistakes_at_once() {
     let daemon = Daemon::start();
     let file = daemon.directory().join("bad.toml");

@@ -8,4 +8,5 @@ pub mod process;
 #[cfg(feature = "kernel")]
 pub mod program;
 pub mod require;
+pub mod scale;
 pub mod wait;

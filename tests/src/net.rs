@@ -4,6 +4,7 @@
 mod cpu;
 mod frames;
 mod namespace;
+mod queues;
 mod sink;
 mod sweep;
 mod veth;
@@ -12,6 +13,7 @@ mod xdp;
 pub use cpu::on_cpu;
 pub use frames::FrameSocket;
 pub use namespace::{Handle, Namespace};
+pub use queues::queue_packets;
 pub use sink::UdpSink;
 pub use sweep::sweep;
 pub use veth::{End, veth, veth_with_queues};

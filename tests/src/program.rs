@@ -1,10 +1,14 @@
 //! The kernel program under test: loaded into this kernel with maps of its own and the test clock,
 //! run packet by packet with `BPF_PROG_TEST_RUN`. Nothing is attached or pinned.
 
+mod ready;
 mod run;
+mod spray;
+mod sys;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::OnceLock;
 
 use limiter_common::counters::RuleCount;
 use limiter_userspace::datapath::{Datapath, Options};
@@ -12,7 +16,9 @@ use limiter_userspace::policy::Policy;
 use limiter_userspace::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 use limiter_userspace::telemetry::counts::Counts;
 
+use ready::Ready;
 pub use run::{Action, on_cpu};
+pub use spray::Spray;
 
 /// 2026-01-01T00:00:00Z in milliseconds: the edge of every window length in use here.
 pub const START_MS: u64 = 1_767_225_600_000;
@@ -26,6 +32,7 @@ pub struct Program {
     datapath: Datapath,
     version: u64,
     now_ms: u64,
+    ready: OnceLock<Ready>,
 }
 
 impl Program {
@@ -46,7 +53,7 @@ impl Program {
     pub fn with_buckets(buckets: u32) -> Self {
         let options = Options { buckets, test_clock: true, ..Options::default() };
         let datapath = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
-        let mut program = Self { datapath, version: 0, now_ms: 0 };
+        let mut program = Self { datapath, version: 0, now_ms: 0, ready: OnceLock::new() };
         program.at(0);
         program
     }
@@ -110,6 +117,28 @@ impl Program {
     #[must_use]
     pub fn passes(&self, frame: &[u8], times: usize) -> usize {
         self.runner().passes(frame, times)
+    }
+
+    /// Runs the program on a frame this many times (above 0) in one call, which is ten times as fast as
+    /// [`Program::passes`]; the answer to the last one.
+    ///
+    /// # Panics
+    /// As [`Program::run`].
+    pub fn flood(&self, frame: &[u8], times: u32) -> Action {
+        let keep = || {
+            Ready::keep(self.datapath.program()).unwrap_or_else(|error| panic!("attach: {error}"))
+        };
+        let _ = self.ready.get_or_init(keep);
+        run::repeated(self.datapath.program(), frame, times)
+    }
+
+    /// Something that runs the program on frames of ever new sources.
+    ///
+    /// # Panics
+    /// If the kernel refuses it.
+    #[must_use]
+    pub fn spray(&self) -> Spray {
+        Spray::before(self.datapath.program()).unwrap_or_else(|error| panic!("spray: {error}"))
     }
 
     /// Runs the program on a frame and compares its answer, and **every** counter: those named change

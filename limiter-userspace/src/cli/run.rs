@@ -7,7 +7,9 @@ use clap::Args;
 
 use super::Global;
 use super::error::CliError;
-use crate::daemon::config::{Attach, Buckets, Interface, LogFormat, LogLevel, Metrics, Settings};
+use crate::daemon::config::{
+    Attach, Buckets, Interface, LogFormat, LogLevel, Metrics, Settings, Sources,
+};
 use crate::daemon::{self, Config};
 
 /// Attach to interfaces and enforce a policy, until told to stop; limits hold on after that
@@ -37,6 +39,9 @@ pub(super) struct Run {
     /// Buckets of 8 keys in the table, a power of two [default: 131072]
     #[arg(long, value_name = "N")]
     table_buckets: Option<Buckets>,
+    /// Sources that the table is for, instead of its buckets: a quarter full with so many
+    #[arg(long, value_name = "N", conflicts_with = "table_buckets")]
+    table_sources: Option<Sources>,
     /// How log lines look [default: text]
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<LogFormat>,
@@ -69,6 +74,7 @@ impl Run {
             pin_dir: global.pin_dir.clone(),
             state_dir: self.state_dir,
             table_buckets: self.table_buckets,
+            table_sources: self.table_sources,
             log_format: self.log_format.or(global.json.then_some(LogFormat::Json)),
             log_level: self.log_level,
             stale_after: None,

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-pub use value::{Attach, Buckets, Interface, LogFormat, LogLevel, Metrics, StaleAfter};
+pub use value::{
+    Attach, Buckets, Interface, LogFormat, LogLevel, Metrics, Sources, StaleAfter, TableSize, Wrong,
+};
 
 /// Where `limiter` looks for the daemon if nothing else is said.
 pub const DEFAULT_SOCKET: &str = "/run/limiter/limiter.sock";
@@ -42,8 +44,8 @@ pub struct Config {
     pub pin_dir: PathBuf,
     /// Directory for what survives a restart.
     pub state_dir: PathBuf,
-    /// Buckets of the table: a power of two, 16 … 2^24.
-    pub table_buckets: u32,
+    /// How large the table is, if it is made anew.
+    pub table: TableSize,
     /// How log lines look.
     pub log_format: LogFormat,
     /// Which log lines there are.
@@ -67,6 +69,7 @@ pub struct Settings {
     pub pin_dir: Option<PathBuf>,
     pub state_dir: Option<PathBuf>,
     pub table_buckets: Option<Buckets>,
+    pub table_sources: Option<Sources>,
     pub log_format: Option<LogFormat>,
     pub log_level: Option<LogLevel>,
     pub stale_after: Option<StaleAfter>,
@@ -101,6 +104,11 @@ pub enum ConfigError {
     /// The same interface twice.
     #[error("interface {0:?} is named twice; name it once")]
     Twice(String),
+    /// The table's size, said in both ways.
+    #[error(
+        "both table_sources and table_buckets say how large the table is; keep table_sources, and the buckets follow from it"
+    )]
+    TwoSizes,
     /// Nothing to enforce.
     #[error(
         "no policy to enforce; name its file with --policy FILE, or in the configuration as policy = \"/etc/limiter/policy.toml\""
@@ -133,6 +141,10 @@ impl Settings {
     /// These settings, and where they say nothing, those.
     #[must_use]
     pub fn over(self, lower: Self) -> Self {
+        // One size, said in one of two ways.
+        let says_size = self.table_buckets.is_some() || self.table_sources.is_some();
+        let size = if says_size { &self } else { &lower };
+        let (table_buckets, table_sources) = (size.table_buckets, size.table_sources);
         Self {
             interfaces: self.interfaces.or(lower.interfaces),
             attach: self.attach.or(lower.attach),
@@ -142,7 +154,8 @@ impl Settings {
             socket_group: self.socket_group.or(lower.socket_group),
             pin_dir: self.pin_dir.or(lower.pin_dir),
             state_dir: self.state_dir.or(lower.state_dir),
-            table_buckets: self.table_buckets.or(lower.table_buckets),
+            table_buckets,
+            table_sources,
             log_format: self.log_format.or(lower.log_format),
             log_level: self.log_level.or(lower.log_level),
             stale_after: self.stale_after.or(lower.stale_after),
@@ -163,11 +176,23 @@ impl Settings {
             socket_group: self.socket_group,
             pin_dir: self.pin_dir.unwrap_or_else(|| DEFAULT_PIN_DIR.into()),
             state_dir: self.state_dir.unwrap_or_else(|| DEFAULT_STATE_DIR.into()),
-            table_buckets: self.table_buckets.unwrap_or_default().0,
+            table: table_size(self.table_buckets, self.table_sources)?,
             log_format: self.log_format.unwrap_or_default(),
             log_level: self.log_level.unwrap_or_default(),
             stale_after: self.stale_after.unwrap_or_default().0,
         })
+    }
+}
+
+fn table_size(
+    buckets: Option<Buckets>,
+    sources: Option<Sources>,
+) -> Result<TableSize, ConfigError> {
+    match (buckets, sources) {
+        (Some(_), Some(_)) => Err(ConfigError::TwoSizes),
+        (Some(Buckets(buckets)), None) => Ok(TableSize::Buckets(buckets)),
+        (None, Some(Sources(sources))) => Ok(TableSize::Sources(sources)),
+        (None, None) => Ok(TableSize::default()),
     }
 }
 

@@ -36,6 +36,9 @@ pub enum DaemonError {
         /// Which table.
         cause: CompileError,
     },
+    /// No table is large enough for what is promised.
+    #[error("{0}; lower table_sources, or say table_buckets")]
+    Table(#[source] super::config::Wrong),
     /// The policy is older than the one in force.
     #[error("{}: the policy is refused: {cause}", path.display())]
     Older {

@@ -218,7 +218,7 @@ impl Daemon {
         let Enforced { policy, entries, overlay, .. } = &self.enforced;
         let (now, unix) = (self.datapath.now(), self.datapath.unix_now());
         answer::top((policy, entries, &overlay.overrides()), by, rows, unix, |each| {
-            self.datapath.table().visit(entries, now, each);
+            self.datapath.table().visit(entries, now, each)
         })
     }
 

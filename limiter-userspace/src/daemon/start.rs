@@ -20,6 +20,7 @@ use crate::bounded;
 use crate::control;
 use crate::datapath::{Datapath, Options, Origin, Pins, attach};
 use crate::policy::Policy;
+use crate::policy::capacity::keys_per_source;
 use crate::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 use crate::telemetry::exporter;
 
@@ -104,11 +105,13 @@ fn enforce(
     pins: &Pins,
 ) -> Result<(Datapath, Enforced, Guards), DaemonError> {
     let trace = matches!(config.log_level, LogLevel::Debug | LogLevel::Trace);
-    let options = Options { buckets: config.table_buckets, trace, ..Options::default() };
+    let keys = keys_per_source(&offered.policy);
+    let buckets = config.table.buckets(keys).map_err(DaemonError::Table)?;
+    let options = Options { buckets, trace, ..Options::default() };
     let (mut datapath, found) = Datapath::open(pins, options)?;
     match guard(config, &mut datapath, offered, remembered, pins) {
         Ok((enforced, guards)) => {
-            tell(&datapath, found, config);
+            tell(&datapath, found, buckets);
             Ok((datapath, enforced, guards))
         }
         Err(error) if found == Origin::Made => Err(take_back(pins, error)),
@@ -232,13 +235,13 @@ fn recall(config: &Config) -> Result<Remembered, DaemonError> {
     Ok(Remembered { record, overlay: Overlay::read(&config.state_dir)? })
 }
 
-fn tell(datapath: &Datapath, found: Origin, config: &Config) {
+fn tell(datapath: &Datapath, found: Origin, buckets: u32) {
     let slots = datapath.table().slots();
     match found {
         Origin::Made => tracing::info!(slots, "made new maps"),
         Origin::Found => tracing::info!(slots, "going on with the pinned maps"),
     }
-    let configured = u64::from(config.table_buckets) * u64::from(limiter_common::layout::SLOTS);
+    let configured = u64::from(buckets) * u64::from(limiter_common::layout::SLOTS);
     if slots != configured {
         tracing::warn!(
             slots,

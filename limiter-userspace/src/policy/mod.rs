@@ -2,6 +2,7 @@
 //! construction. Pure: knows no file, no clock, no kernel.
 
 mod amount;
+pub mod capacity;
 mod display;
 mod document;
 mod limits;

@@ -1,20 +1,19 @@
 //! What `limiter check` says about a good policy: what each rule means in figures, and how far the
 //! table reaches. Pure: every figure is computed from the policy and the table's size.
 
+mod table;
+
 use std::fmt;
 
 use limiter_common::key::Level;
-use limiter_common::layout::{AddressEntry, SLOTS};
-use limiter_common::word::Word;
+use limiter_common::layout::RuleEntry;
 use serde::Serialize;
 
 use super::display::{AppliesTo, Length};
 use super::model::{Limit, Mode, Policy, Rule, Unit};
 use super::words::grouped;
 
-/// Of each slot.
-const WORD_BYTES: u64 = size_of::<Word>() as u64;
-const ADDRESS_BYTES: u64 = size_of::<AddressEntry>() as u64;
+pub use table::{TableReport, TableSize};
 
 /// The whole report. Field names are an interface: they only ever grow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -78,33 +77,18 @@ pub struct LevelReport {
     pub worst_burst: Option<Figure>,
 }
 
-/// The table of keys.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct TableReport {
-    /// Buckets, of 8 keys each.
-    pub buckets: u32,
-    /// Bytes of memory, addresses included.
-    pub memory_bytes: Figure,
-    /// Keys that it holds at a quarter full, up to where collisions hardly matter.
-    pub keys_at_quarter: Figure,
-    /// Keys that one source can take: one for each rule that limits sources.
-    pub keys_per_source: Figure,
-    /// Sources that fit at a quarter full, if each takes all keys it can; `None` if none takes any.
-    pub sources_at_quarter: Option<Figure>,
-}
-
 const fn computed(value: u64) -> Figure {
     Figure { value, basis: Basis::Computed }
 }
 
 impl Report {
-    /// The report for a table of this many buckets.
+    /// The report for a table of this size; `rules` are the policy's, as compiled.
     #[must_use]
-    pub fn new(policy: &Policy, buckets: u32) -> Self {
+    pub fn new(policy: &Policy, rules: &[RuleEntry], size: TableSize) -> Self {
         Self {
             version: policy.version(),
             rules: policy.rules().iter().map(RuleReport::new).collect(),
-            table: TableReport::new(policy, buckets),
+            table: TableReport::new(rules, size),
         }
     }
 }
@@ -139,21 +123,6 @@ impl LevelReport {
         // The end of one window and the beginning of the next, each with its whole limit.
         let worst_burst = limit.map(|limit| computed(limit.saturating_mul(2)));
         Self { level: level.name(), limit, worst_burst }
-    }
-}
-
-impl TableReport {
-    fn new(policy: &Policy, buckets: u32) -> Self {
-        let slots = u64::from(buckets) * u64::from(SLOTS);
-        let takes_a_key = |rule: &&Rule| rule.limit(Level::Source).is_some();
-        let per_source = policy.rules().iter().filter(takes_a_key).count() as u64;
-        Self {
-            buckets,
-            memory_bytes: computed(slots * (WORD_BYTES + ADDRESS_BYTES)),
-            keys_at_quarter: computed(slots / 4),
-            keys_per_source: computed(per_source),
-            sources_at_quarter: (slots / 4).checked_div(per_source).map(computed),
-        }
     }
 }
 
@@ -228,28 +197,4 @@ fn per_level(levels: &[LevelReport], text: impl Fn(&LevelReport) -> Option<Strin
     let finest_first = levels.iter().rev();
     let texts = finest_first.filter_map(|level| Some(format!("{} {}", level.level, text(level)?)));
     texts.collect::<Vec<_>>().join(", ")
-}
-
-impl fmt::Display for TableReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (keys, memory) = (self.keys_at_quarter, self.memory_bytes);
-        writeln!(f, "table, for all rules together")?;
-        let kib = grouped(memory.value / 1_024);
-        let buckets = grouped(u64::from(self.buckets));
-        let each = format!(
-            "{} B of words, {} B of addresses",
-            u64::from(SLOTS) * WORD_BYTES,
-            u64::from(SLOTS) * ADDRESS_BYTES
-        );
-        let basis = memory.basis;
-        line(f, "memory", format_args!("{kib} KiB: {buckets} buckets, each {each} [{basis}]"))?;
-        line(f, "keys", format_args!("{keys} at a quarter full [{}]", keys.basis))?;
-        if let Some(sources) = self.sources_at_quarter {
-            let per = self.keys_per_source;
-            let (keys, basis) = (if per.value == 1 { "key" } else { "keys" }, sources.basis);
-            let each = format_args!("at a quarter full, up to {per} {keys} each [{basis}]");
-            line(f, "sources", format_args!("{sources} {each}"))?;
-        }
-        Ok(())
-    }
 }

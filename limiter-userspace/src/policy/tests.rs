@@ -7,8 +7,9 @@ use limiter_common::layout::{DEFAULT_BUCKETS, OnFault};
 use limiter_common::packet::Fault;
 use proptest::prelude::*;
 
-use super::report::Report;
+use super::report::{Report, TableSize};
 use super::*;
+use crate::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 
 const RULE: &str = r#"schema = 1
 [[rule]]
@@ -314,8 +315,19 @@ fn the_examples_are_good() {
     ] {
         let checked = good(text);
         assert!(checked.warnings.is_empty(), "{name}: {:?}", checked.warnings);
-        println!("{name}\n{}", Report::new(&checked.policy, DEFAULT_BUCKETS));
+        println!("{name}\n{}", report(&checked.policy));
     }
+}
+
+/// For a table of the usual size.
+fn report(policy: &Policy) -> Report {
+    let (registry, none) = (Registry::default(), ModeOverrides::default());
+    let snapshot = Snapshot::compile(policy, &registry, &none, 1, UnixNanos(0)).unwrap();
+    Report::new(
+        policy,
+        &snapshot.rules,
+        TableSize { buckets: DEFAULT_BUCKETS, cpus: 2, sources: None },
+    )
 }
 
 /// What docs/POLICY.md shows is true, mistakes included.
@@ -335,7 +347,7 @@ fn the_documentation_is_right() {
 fn the_report_has_the_figures() {
     let text = rule_with("limit = { source = \"5MB\", prefix = \"50MB\", total = \"unlimited\" }");
     let policy = good(&(text + "\nunit = \"bytes\"")).policy;
-    let report = Report::new(&policy, DEFAULT_BUCKETS);
+    let report = report(&policy);
     assert_eq!(
         report.to_string(),
         r#"rule "r" (enforce)
@@ -346,9 +358,12 @@ fn the_report_has_the_figures() {
   a frame counts   as its length rounded up to a multiple of 16 bytes [computed]
 
 table, for all rules together
-  memory           24,576 KiB: 131,072 buckets, each 64 B of words, 128 B of addresses [computed]
+  memory           25,005 KiB with 2 CPUs: words 8,192, addresses 16,384, rules 396, counters 33 [computed]
+                   131,072 buckets of 8 keys
   keys             262,144 at a quarter full [computed]
-  sources          262,144 at a quarter full, up to 1 key each [computed]
+  sources          262,144, up to 1 key each: 25 % full, 0.015 % of keys find no place [computed]
+                   each in a prefix of its own, 1 key more: 50 % full, 0.84 % of keys find no place [computed]
+  is full          of 1,048,576 sources at their limits [computed]
 "#
     );
     let json = serde_json::to_value(&report).unwrap();

@@ -1,7 +1,7 @@
 //! Sends raw Ethernet frames, so that a test decides about every byte on the wire. The only part of
 //! the kit with `unsafe`: the kernel's link-layer address has no safe constructor in our crates.
 
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
@@ -17,7 +17,8 @@ pub struct FrameSocket {
 }
 
 impl FrameSocket {
-    /// On this interface, from where frames leave to the other end of the veth pair.
+    /// On this interface, from where frames leave to the other end of the veth pair: those sent on the
+    /// n-th CPU by its n-th queue, if it has so many.
     pub fn open(namespace: &Namespace, interface: &str) -> Result<Self> {
         namespace.run(|| open(interface))?.map_err(|source| {
             Error::system(
@@ -51,7 +52,25 @@ fn open(interface: &str) -> std::io::Result<FrameSocket> {
     let socket = Socket::new(Domain::PACKET, Type::RAW, Some(Protocol::from(0)))?;
     let index = rustix::net::netdevice::name_to_index(socket.as_fd(), interface)?;
     socket.bind(&link_address(index)?)?;
+    pick_queue_by_cpu(&socket)?;
     Ok(FrameSocket { socket })
+}
+
+/// Else a hash of the addresses picks it, and a source never changes its queue. The kernel does so only for
+/// sockets that pass by the queueing discipline; a veth has none.
+fn pick_queue_by_cpu(socket: &Socket) -> std::io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is an int that outlives the call, and its length is told.
+    let failed = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_QDISC_BYPASS,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    } != 0;
+    if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn link_address(index: u32) -> std::io::Result<SockAddr> {

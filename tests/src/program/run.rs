@@ -1,9 +1,10 @@
 //! `BPF_PROG_TEST_RUN` (kernel 4.12; frames above one page: 5.18), and the choice of the CPU it runs on.
 
-use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use super::sys;
 
 /// What the program wants done with the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,27 +39,23 @@ struct Attributes {
     padding: u32,
 }
 
-const BPF_PROG_TEST_RUN: i32 = 10;
+const BPF_PROG_TEST_RUN: libc::c_int = 10;
 
 pub(super) fn once(program: BorrowedFd<'_>, frame: &[u8]) -> Action {
+    repeated(program, frame, 1)
+}
+
+/// The same frame `times` times (above 0), in one call; the answer to the last one.
+pub(super) fn repeated(program: BorrowedFd<'_>, frame: &[u8], times: u32) -> Action {
     let mut attributes = Attributes {
         program: program.as_raw_fd().unsigned_abs(),
         size_in: u32::try_from(frame.len()).unwrap_or(u32::MAX),
         data_in: frame.as_ptr() as u64,
-        repeat: 1,
+        repeat: times,
         ..Attributes::default()
     };
-    // SAFETY: the attributes outlive the call, are of the size told, and name a readable buffer of
-    // the length told. The kernel writes `answer` and `duration` only, as no output was asked for.
-    let failed = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            BPF_PROG_TEST_RUN,
-            &raw mut attributes,
-            size_of::<Attributes>(),
-        )
-    } != 0;
-    assert!(!failed, "test run of {} bytes: {}", frame.len(), io::Error::last_os_error());
+    let ran = sys::bpf(BPF_PROG_TEST_RUN, &mut attributes);
+    assert!(ran.is_ok(), "test run of {} bytes: {ran:?}", frame.len());
     match attributes.answer {
         1 => Action::Drop,
         2 => Action::Pass,

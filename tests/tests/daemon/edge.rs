@@ -26,7 +26,7 @@ pub(crate) const BOB: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 9);
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The edge's MAC address, so that nobody asks for it and every packet on the link is a test's.
-const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
+pub(crate) const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// The kernel hands a packet on within microseconds of its sending.
 const QUIET: Duration = Duration::from_millis(100);
 

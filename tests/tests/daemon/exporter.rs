@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use limiter_tests::process::Daemon;
 use limiter_tests::require;
 
 use super::edge::{ANNA, Edge, METRICS, calm, frame, policy_with};
@@ -40,6 +41,39 @@ fn a_spoofed_flood_adds_no_series_and_no_address() {
     );
     assert_eq!(after.value("limiter_frames_total", &[("exit", "admitted")]), 4_002.0);
     assert!(after.value("limiter_table_live_slots", &[]) > 4_000.0);
+}
+
+#[test]
+fn a_table_that_is_too_small_is_seen() {
+    require!(ready());
+    let edge = Edge::new();
+    edge.home.write("policy.toml", &policy_with("source = 1, total = 4_000", &calm())).unwrap();
+    let mut invocation = edge.invocation();
+    invocation.extra = vec!["--table-buckets".into(), "16".into()];
+    let _daemon = Daemon::start(&edge.inside, &edge.home, &invocation).unwrap();
+    let count = |name| {
+        let labels = [("rule", "udp"), ("level", "source")];
+        http::metrics(&edge.inside, METRICS).value(name, &labels)
+    };
+    let fill = || {
+        let metrics = http::metrics(&edge.inside, METRICS);
+        ["limiter_table_live_slots", "limiter_table_slots"].map(|name| metrics.value(name, &[]))
+    };
+    let socket = edge.frames(0);
+    let send = |host: u32, times| {
+        let frame = frame(Ipv4Addr::from(0x6440_0000 + host * 263));
+        (0..times).for_each(|_| socket.send(&frame).unwrap());
+    };
+    assert_eq!((fill(), count("limiter_rule_displaced_total")), ([0.0, 128.0], 0.0));
+    (0..1_000).for_each(|host| send(host, 1));
+    edge.received();
+    assert!(fill()[0] > 120.0, "{:?}", fill());
+    assert!((872.0..=900.0).contains(&count("limiter_rule_displaced_total")));
+    assert_eq!(count("limiter_rule_crowded_total"), 0.0, "one of little use always gives way");
+    // Each is refused its second packet, and then keeps its place.
+    (1_000..2_000).for_each(|host| send(host, 2));
+    edge.received();
+    assert!(count("limiter_rule_crowded_total") > 800.0);
 }
 
 fn mentions_an_address(text: &str) -> bool {

@@ -1,12 +1,10 @@
-//! Several interfaces, several queues, and interfaces that come and go: one limit for the host.
+//! Several interfaces, and interfaces that come and go: one limit for the host.
 
 use std::net::IpAddr;
-use std::thread;
 
-use limiter_tests::net::{Mode, on_cpu};
+use limiter_tests::net::{FrameSocket, Mode};
 use limiter_tests::process::Daemon;
 use limiter_tests::require;
-use limiter_tests::require::cpus;
 use limiter_tests::wait::wait_for;
 
 use super::edge::{ANNA, Edge, PATIENCE, calm, frame, policy};
@@ -28,15 +26,20 @@ fn an_interface_that_goes_and_comes_back_is_guarded_again() {
     assert_eq!(edge.admitted(ANNA, 30), 12, "under the same count");
 }
 
+/// A daemon that guards two links.
+fn two_links(edge: &Edge, limit: u32) -> Daemon {
+    edge.link(1);
+    edge.home.write("policy.toml", &policy(limit, &calm())).unwrap();
+    let mut invocation = edge.invocation();
+    invocation.interfaces.push("edge1".into());
+    Daemon::start(&edge.inside, &edge.home, &invocation).unwrap()
+}
+
 #[test]
 fn one_limit_over_all_interfaces() {
     require!(ready());
     let edge = Edge::new();
-    edge.link(1);
-    edge.home.write("policy.toml", &policy(21, &calm())).unwrap();
-    let mut invocation = edge.invocation();
-    invocation.interfaces.push("edge1".into());
-    let _daemon = Daemon::start(&edge.inside, &edge.home, &invocation).unwrap();
+    let _daemon = two_links(&edge, 21);
     let (left, right, frame) = (edge.frames(0), edge.frames(1), frame(ANNA));
     for _ in 0..30 {
         left.send(&frame).unwrap();
@@ -49,37 +52,30 @@ fn one_limit_over_all_interfaces() {
     assert_eq!(names, ["edge0", "edge1"]);
 }
 
-/// How a source's packets lie on two CPUs, as (CPU, packets) in order; `true`: both at the same time.
-type Spread = (&'static str, bool, &'static [(usize, u32)]);
-
-const SPREADS: [Spread; 5] = [
-    ("even", true, &[(0, 2_000), (1, 2_000)]),
-    ("9:1", true, &[(0, 1_800), (1, 200)]),
-    ("all on one", false, &[(1, 2_000)]),
-    ("one, then the other", false, &[(0, 600), (1, 1_400)]),
-    ("alternating", false, &[(0, 300), (1, 300), (0, 300), (1, 300), (0, 300), (1, 300)]),
-];
-
 #[test]
-fn a_source_over_two_cpus_gets_exactly_its_limit() {
-    require!(ready(), cpus(2));
-    let edge = Edge::with_queues(2);
-    let _daemon = edge.start(&policy(1_000, &calm()));
-    for (host, (name, together, spread)) in SPREADS.into_iter().enumerate() {
-        let source = [198, 51, 100, 1 + u8::try_from(host).unwrap()].into();
-        let frame = frame(source);
-        let socket = edge.frames(0);
-        let send = |cpu, count| {
-            on_cpu(cpu, || (0..count).for_each(|_| socket.send(&frame).unwrap())).unwrap()
-        };
-        if together {
-            thread::scope(|scope| {
-                spread.iter().for_each(|(cpu, count)| drop(scope.spawn(|| send(*cpu, *count))));
-            });
-        } else {
-            spread.iter().for_each(|(cpu, count)| send(*cpu, *count));
-        }
-        assert_eq!(edge.received(), [(IpAddr::V4(source), 1_000)].into(), "{name}");
-    }
-    assert_eq!(edge.counts()[0], 5_000);
+fn links_share_one_limit_also_while_one_is_away_and_when_it_is_back() {
+    require!(ready());
+    let edge = Edge::new();
+    let _daemon = two_links(&edge, 40);
+    let (left, frame) = (edge.frames(0), frame(ANNA));
+    let send = |socket: &FrameSocket, count| (0..count).for_each(|_| socket.send(&frame).unwrap());
+    let received = || edge.received().get(&IpAddr::V4(ANNA)).copied().unwrap_or(0);
+    let right = edge.frames(1);
+    (0..10).for_each(|_| [&left, &right].into_iter().for_each(|socket| send(socket, 1)));
+    assert_eq!(received(), 20, "half on each");
+
+    edge.outside.ip(&["link del out1"]).unwrap();
+    let gone =
+        wait_for(PATIENCE, || edge.status()["interfaces"][1]["index"].is_null().then_some(()));
+    assert!(gone.is_some());
+    send(&left, 10);
+    assert_eq!(received(), 10, "the other link goes on under the same count");
+
+    edge.link(1);
+    let mode = || edge.xdp("edge1").map(|attached| attached.mode);
+    assert_eq!(wait_for(PATIENCE, mode), Some(Mode::Native), "{}", edge.home.log());
+    let right = edge.frames(1);
+    (0..20).for_each(|_| [&right, &left].into_iter().for_each(|socket| send(socket, 1)));
+    assert_eq!(received(), 10, "what is left, for both");
+    assert_eq!(edge.counts(), [40, 30, 0]);
 }

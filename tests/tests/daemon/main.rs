@@ -11,8 +11,12 @@ mod exporter;
 mod flood;
 mod http;
 mod interfaces;
+mod jumbo;
+mod million;
 mod policy;
 mod refusals;
+mod spreads;
+mod transfers;
 mod verbs;
 
 use limiter_tests::process::built;

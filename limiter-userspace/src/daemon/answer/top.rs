@@ -16,48 +16,90 @@ use crate::datapath::table::LiveKey;
 use crate::policy::{Mode, Policy, Rule};
 use crate::snapshot::ModeOverrides;
 
-/// Sorts by the share of the limit, then by use; the slot only makes the order total.
-type Rank = (u64, u32, usize);
+/// Sorts by the share of the limit, then by use; of equals who was seen first stays, so that a flood of
+/// keys that used the same isn't sorted through.
+type Rank = (u64, u32, Reverse<u64>);
 
-/// The first `rows` keys. `visit` shows every living key to its argument once; `rules` are the policy's,
-/// as written and as compiled, and the modes set over theirs; `now` is Unix nanoseconds.
+/// The first `rows` keys. `visit` shows living keys to its argument, which answers with the least use that
+/// can still matter, and returns how many live; `rules` are the policy's, as written and as compiled, and
+/// the modes set over theirs; `now` is Unix nanoseconds.
 pub(in super::super) fn top(
     rules: (&Policy, &[RuleEntry], &ModeOverrides),
     by: TopBy,
     rows: usize,
     now: u64,
-    visit: impl FnOnce(&mut dyn FnMut(LiveKey)),
+    visit: impl FnOnce(&mut dyn FnMut(LiveKey) -> u32) -> u64,
 ) -> Top {
     let (policy, entries, modes) = rules;
     let level = match by {
         TopBy::Source => Level::Source,
         TopBy::Prefix => Level::Prefix,
     };
-    // The smallest of the best lies on top, to be displaced: memory stays at `rows`.
-    let mut best: BinaryHeap<Reverse<(Rank, Listed)>> = BinaryHeap::new();
-    let mut live: usize = 0;
-    visit(&mut |key: LiveKey| {
-        live = live.saturating_add(1);
-        if key.key.level() != level {
-            return;
-        }
-        let Some(limit) = entries.get(key.rule).and_then(|entry| entry.limit(level)) else {
-            return;
-        };
-        let rank = (share(key.usage.used, limit), key.usage.used, live);
-        if best.len() < rows {
-            best.push(Reverse((rank, Listed(key))));
-        } else if best.peek().is_some_and(|Reverse((least, _))| rank > *least) {
-            best.pop();
-            best.push(Reverse((rank, Listed(key))));
-        }
-    });
-    let sorted = best.into_sorted_vec().into_iter();
-    let row = |Reverse((_, Listed(key)))| {
+    let mut best = Best::new(entries, level, rows);
+    let live = visit(&mut |key| best.offer(key));
+    let row = |key: LiveKey| {
         let rule = policy.rules().get(key.rule)?;
         Some(row(rule, modes.mode_of(rule), entries.get(key.rule)?, key, now))
     };
-    Top { by: by_name(by).to_owned(), live: live as u64, rows: sorted.filter_map(row).collect() }
+    let rows = best.into_sorted().filter_map(row).collect();
+    Top { by: by_name(by).to_owned(), live, rows }
+}
+
+/// The best so far.
+struct Best<'a> {
+    entries: &'a [RuleEntry],
+    level: Level,
+    rows: usize,
+    /// The tightest limit of any rule at this level: nobody's share is larger than under it.
+    tightest: u32,
+    seen: u64,
+    /// The least of them lies on top, to be displaced: memory stays at `rows`.
+    heap: BinaryHeap<Reverse<(Rank, Listed)>>,
+}
+
+impl<'a> Best<'a> {
+    fn new(entries: &'a [RuleEntry], level: Level, rows: usize) -> Self {
+        let limits = entries.iter().filter_map(|entry| entry.limit(level));
+        let tightest = limits.min().unwrap_or(UNLIMITED);
+        Self { entries, level, rows, tightest, seen: 0, heap: BinaryHeap::new() }
+    }
+
+    /// Keeps a key if it is among the best; the least use with which another one could be.
+    fn offer(&mut self, key: LiveKey) -> u32 {
+        self.seen += 1;
+        let limit = self.entries.get(key.rule).and_then(|entry| entry.limit(self.level));
+        if let Some(limit) = limit
+            && key.key.level() == self.level
+        {
+            let used = key.usage.used;
+            let rank = (share(used, limit), used, Reverse(self.seen));
+            if self.heap.len() == self.rows && self.least().is_some_and(|least| rank > least) {
+                self.heap.pop();
+            }
+            if self.heap.len() < self.rows {
+                self.heap.push(Reverse((rank, Listed(key))));
+            }
+        }
+        self.enough()
+    }
+
+    fn least(&self) -> Option<Rank> {
+        self.heap.peek().map(|Reverse((rank, _))| *rank)
+    }
+
+    /// Whoever used less than this is not among the best, whichever its rule.
+    fn enough(&self) -> u32 {
+        match self.least() {
+            Some((share, used, _)) if self.heap.len() == self.rows => {
+                enough(share, used, self.tightest)
+            }
+            _ => 0,
+        }
+    }
+
+    fn into_sorted(self) -> impl Iterator<Item = LiveKey> {
+        self.heap.into_sorted_vec().into_iter().map(|Reverse((_, Listed(key)))| key)
+    }
 }
 
 /// A key that takes no part in the order.
@@ -80,12 +122,29 @@ impl Ord for Listed {
     }
 }
 
+const MILLION: u64 = 1_000_000;
+
 /// In millionths of the limit; unlimited keys come last, by use.
 fn share(used: u32, limit: u32) -> u64 {
     match limit {
         UNLIMITED => 0,
         0 => u64::MAX,
-        _ => u64::from(used) * 1_000_000 / u64::from(limit),
+        _ => u64::from(used) * MILLION / u64::from(limit),
+    }
+}
+
+/// The least use that can come before this share and use, if no limit is below `tightest`.
+fn enough(least: u64, used: u32, tightest: u32) -> u32 {
+    if tightest == UNLIMITED {
+        return used.saturating_add(1);
+    }
+    let as_much = least.saturating_mul(u64::from(tightest)).div_ceil(MILLION);
+    let as_much = u32::try_from(as_much).unwrap_or(u32::MAX);
+    // An equal share with no more use comes later.
+    if as_much <= used && share(as_much, tightest) <= least {
+        as_much.saturating_add(1)
+    } else {
+        as_much
     }
 }
 
@@ -146,7 +205,7 @@ mod tests {
         let modes = ModeOverrides::default();
         let top = |by, rows| {
             top((&policy, &snapshot.rules, &modes), by, rows, 0, |each| {
-                keys.into_iter().for_each(each)
+                keys.into_iter().map(each).count() as u64
             })
         };
         let sources = top(TopBy::Source, 3);
@@ -159,6 +218,29 @@ mod tests {
             (prefixes.rows[0].key.as_str(), prefixes.rows[0].limit),
             ("10.0.0.0/24", Some(50))
         );
+    }
+
+    #[test]
+    fn what_is_passed_over_would_not_have_been_listed() {
+        let limits = [1, 3, 10, 20, 30, 999, 1_000, 4_000_000, UNLIMITED];
+        for (at, tightest) in limits.into_iter().enumerate() {
+            for least_limit in &limits[at..] {
+                for least_used in [1, 2, 7, 20, 995] {
+                    let least = (share(least_used, *least_limit), least_used);
+                    let enough = enough(least.0, least.1, tightest);
+                    let passed_over = enough.saturating_sub(3)..enough;
+                    for (used, limit) in
+                        passed_over.flat_map(|u| limits[at..].iter().map(move |l| (u, *l)))
+                    {
+                        assert!((share(used, limit), used) <= least, "{used} {limit} {least:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(enough(share(2, 1_000), 2, 1_000), 3, "equals are passed over");
+        assert_eq!(enough(share(2, 30), 2, 30), 3);
+        assert_eq!(enough(share(995, 1_000), 995, 10), 10, "a smaller limit may be spent");
+        assert!(enough(share(5, 10), 5, 0) <= 1, "a limit of 0 is exceeded by any use");
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn two_settings_are_enough() {
         socket_group: None,
         pin_dir: "/sys/fs/bpf/limiter".into(),
         state_dir: "/var/lib/limiter".into(),
-        table_buckets: limiter_common::layout::DEFAULT_BUCKETS,
+        table: TableSize::Buckets(limiter_common::layout::DEFAULT_BUCKETS),
         log_format: LogFormat::Text,
         log_level: LogLevel::Info,
         stale_after: Duration::from_secs(5),
@@ -53,7 +53,7 @@ fn every_key_is_read() {
         socket_group: Some("ops".into()),
         pin_dir: "/pins".into(),
         state_dir: "/state".into(),
-        table_buckets: 1024,
+        table: TableSize::Buckets(1024),
         log_format: LogFormat::Json,
         log_level: LogLevel::Debug,
         stale_after: Duration::from_millis(1500),
@@ -72,10 +72,43 @@ fn the_command_line_goes_over_the_file() {
 }
 
 #[test]
+fn a_size_is_said_in_buckets_or_in_sources() {
+    let both = "interfaces = ['eth0']\npolicy = 'p'\n";
+    let file = |text: &str| parse(&format!("{both}{text}")).unwrap();
+    let size = |settings: Settings| settings.complete().map(|config| config.table);
+    assert_eq!(size(file("table_sources = 1000000")).unwrap(), TableSize::Sources(1_000_000));
+    // What the command line says replaces what the file says, whichever way each says it.
+    let flags = parse("table_sources = 5").unwrap();
+    assert_eq!(size(flags.over(file("table_buckets = 1024"))).unwrap(), TableSize::Sources(5));
+    let flags = parse("table_buckets = 1024").unwrap();
+    assert_eq!(size(flags.over(file("table_sources = 5"))).unwrap(), TableSize::Buckets(1024));
+    let told = size(file("table_buckets = 1024\ntable_sources = 5")).unwrap_err().to_string();
+    assert!(told.contains("keep table_sources"), "{told}");
+    assert_eq!(
+        refusal("table_sources = 0"),
+        "limiter.toml line 1: no table is for 0 sources: a number from 1 to 33554432, such as 1000000; correct this line"
+    );
+}
+
+#[test]
+fn sources_make_a_table_by_the_keys_they_take() {
+    let buckets = |sources, keys| TableSize::Sources(sources).buckets(keys);
+    assert_eq!(buckets(1_000_000, 1).unwrap(), 1 << 19);
+    assert_eq!(buckets(1_000_000, 4).unwrap(), 1 << 21);
+    assert_eq!(buckets(1, 1).unwrap(), Buckets::MIN);
+    assert_eq!(buckets(Sources::MAX, 1).unwrap(), Buckets::MAX);
+    assert_eq!(TableSize::Buckets(1024).buckets(32).unwrap(), 1024);
+    assert_eq!(
+        buckets(Sources::MAX, 4).unwrap_err().to_string(),
+        "4 rules limit sources, and no table is for 33554432 sources with so many keys each: 8388608 at most"
+    );
+}
+
+#[test]
 fn an_error_names_file_line_key_and_fix() {
     assert_eq!(
         refusal("attach = 'native'\n\npolcy = 'p'"),
-        "limiter.toml line 3: unknown field `polcy`, expected one of `interfaces`, `attach`, `policy`, `metrics`, `socket`, `socket_group`, `pin_dir`, `state_dir`, `table_buckets`, `log_format`, `log_level`, `stale_after`; correct this line"
+        "limiter.toml line 3: unknown field `polcy`, expected one of `interfaces`, `attach`, `policy`, `metrics`, `socket`, `socket_group`, `pin_dir`, `state_dir`, `table_buckets`, `table_sources`, `log_format`, `log_level`, `stale_after`; correct this line"
     );
     assert_eq!(
         refusal("policy = 'p'\nattach = 'fast'"),

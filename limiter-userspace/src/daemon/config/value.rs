@@ -9,6 +9,8 @@ use std::time::Duration;
 use limiter_common::layout::DEFAULT_BUCKETS;
 use serde::Deserialize;
 
+use crate::policy::capacity::buckets_for;
+
 /// How the program may be attached. Never generic by itself: generic XDP runs after the socket
 /// buffer is made, and costs several times as much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -73,6 +75,20 @@ pub struct Metrics(pub Option<SocketAddr>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "u32")]
 pub struct Buckets(pub u32);
+
+/// Sources that the table is to hold at a quarter full: 1 … [`Sources::MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "u64")]
+pub struct Sources(pub u32);
+
+/// How large a new table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableSize {
+    /// This large.
+    Buckets(u32),
+    /// Large enough for this many sources, whichever rules limit them.
+    Sources(u32),
+}
 
 /// Age of a heartbeat at which the daemon counts as gone: 1 s … 1 h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -150,6 +166,62 @@ impl FromStr for Buckets {
         match text.parse::<u32>() {
             Ok(number) => number.try_into(),
             Err(error) => Err(Wrong(format!("{text:?} is no number of buckets: {error}"))),
+        }
+    }
+}
+
+impl Sources {
+    /// What the largest table holds of the keys of one rule.
+    pub const MAX: u32 = Buckets::MAX * 2;
+}
+
+impl TryFrom<u64> for Sources {
+    type Error = Wrong;
+
+    fn try_from(number: u64) -> Result<Self, Wrong> {
+        match u32::try_from(number) {
+            Ok(sources @ 1..=Self::MAX) => Ok(Self(sources)),
+            _ => Err(Wrong(format!(
+                "no table is for {number} sources: a number from 1 to {}, such as 1000000",
+                Self::MAX
+            ))),
+        }
+    }
+}
+
+impl FromStr for Sources {
+    type Err = Wrong;
+
+    fn from_str(text: &str) -> Result<Self, Wrong> {
+        match text.parse::<u64>() {
+            Ok(number) => number.try_into(),
+            Err(error) => Err(Wrong(format!("{text:?} is no number of sources: {error}"))),
+        }
+    }
+}
+
+impl Default for TableSize {
+    fn default() -> Self {
+        Self::Buckets(DEFAULT_BUCKETS)
+    }
+}
+
+impl TableSize {
+    /// The buckets for a policy under which a source takes so many keys.
+    ///
+    /// # Errors
+    /// If that is more than a table can have.
+    pub fn buckets(self, keys_per_source: u64) -> Result<u32, Wrong> {
+        let sources = match self {
+            Self::Buckets(buckets) => return Ok(buckets),
+            Self::Sources(sources) => sources,
+        };
+        match buckets_for(sources.into(), keys_per_source) {
+            Some(buckets) if buckets <= Buckets::MAX => Ok(buckets.max(Buckets::MIN)),
+            _ => Err(Wrong(format!(
+                "{keys_per_source} rules limit sources, and no table is for {sources} sources with so many keys each: {} at most",
+                u64::from(Sources::MAX) / keys_per_source.max(1)
+            ))),
         }
     }
 }
