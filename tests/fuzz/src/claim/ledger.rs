@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use limiter_common::bucket::{Ask, UNLIMITED};
+use limiter_common::clock::Tick;
 
 /// A key that has a slot.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +13,13 @@ pub(super) struct Entry {
     pub(super) used: u64,
     /// Nobody may displace it: it was refused, or a claim after its first brought it to half its limit.
     pub(super) kept: bool,
+}
+
+impl Entry {
+    /// To the tick of its window's end: a CPU may be a tick late.
+    pub(super) fn needs_its_slot(&self, now: Tick) -> bool {
+        self.end >= now.0
+    }
 }
 
 /// All keys that have a slot, and what passed in every window.
@@ -36,8 +44,8 @@ impl Ledger {
         self.entries.iter().map(|(key, entry)| (*key, *entry))
     }
 
-    pub(super) fn has(&self, key: u64) -> bool {
-        self.entries.contains_key(&key)
+    pub(super) fn entry(&self, key: u64) -> Option<Entry> {
+        self.entries.get(&key).copied()
     }
 
     /// Whether the claim has to be granted, if it is judged.

@@ -86,7 +86,7 @@ impl World {
 
     fn claim(&mut self, key: u8, ask: &Ask) {
         let (fits, before) = (self.ledger.fits(ask), self.words());
-        let known = self.ledger.has(ask.fingerprint.get());
+        let known = self.ledger.entry(ask.fingerprint.get()).is_some();
         match claim(&self.bucket, ask) {
             Claim::Granted { inserted, displaced } => {
                 assert!(fits, "granted, but there is no room");
@@ -108,21 +108,19 @@ impl World {
 
     /// Whoever was in the slot of a new key could be moved.
     fn replaced(&mut self, word: Option<Word>, displaced: bool, ask: &Ask) {
-        let Some(word) = word else {
-            assert!(!displaced, "displaced, but nothing was inserted");
+        let entry = word.and_then(|word| self.ledger.entry(fingerprint(word)));
+        let needed = entry.is_some_and(|entry| entry.needs_its_slot(ask.now));
+        assert_eq!(displaced, needed, "displaced: {entry:?}");
+        let Some(word) = word.filter(|word| *word != Word::EMPTY) else {
             return;
         };
-        assert_eq!(displaced, word.occupied(ask.now, ask.span), "displaced");
-        assert!(!self.is_kept(word, ask), "{word:?} was at half its limit or more, or refused");
-        if word != Word::EMPTY {
-            self.ledger.lose(fingerprint(word));
-        }
+        assert!(!self.is_kept(word, ask), "{entry:?} was at half its limit or more, or refused");
+        self.ledger.lose(fingerprint(word));
     }
 
     fn is_kept(&self, word: Word, ask: &Ask) -> bool {
-        let mut entries = self.ledger.entries();
-        let entry = entries.find(|(key, _)| *key == fingerprint(word));
-        word.occupied(ask.now, ask.span) && entry.is_some_and(|(_, entry)| entry.kept)
+        let entry = self.ledger.entry(fingerprint(word));
+        entry.is_some_and(|entry| entry.kept && entry.needs_its_slot(ask.now))
     }
 
     fn look(&mut self, ask: &Ask) {
@@ -146,9 +144,9 @@ impl World {
             return;
         }
         self.swept = self.now;
-        let ask = self.ask(0, 1, false);
         for (slot, word) in (0..).zip(self.words()) {
-            if word != Word::EMPTY && !word.occupied(ask.now, ask.span) {
+            let entry = self.ledger.entry(fingerprint(word));
+            if entry.is_some_and(|entry| !entry.needs_its_slot(Tick(self.now))) {
                 assert!(self.bucket.exchange(slot, word, Word::EMPTY));
                 self.ledger.lose(fingerprint(word));
             }
