@@ -13,9 +13,11 @@
 //! The loom tests (`tests/loom.rs`) try these with every interleaving of three threads.
 
 mod ask;
+mod clear;
 mod place;
 
 pub use ask::{Ask, UNLIMITED, floor, life};
+pub use clear::clear_dead;
 pub use place::{Place, find};
 
 use crate::word::{Heat, RESERVED, Word};

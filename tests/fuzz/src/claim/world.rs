@@ -2,11 +2,11 @@
 
 use std::cell::RefCell;
 
-use limiter_common::bucket::{Ask, Bucket, Claim, claim, has_room, life, refund};
+use limiter_common::bucket::{Ask, Bucket, Claim, claim, clear_dead, has_room, life, refund};
 use limiter_common::clock::{Tick, WindowLength};
 use limiter_common::word::{END_MASK, Fingerprint, Heat, RESERVED, Word};
 
-use super::ledger::Ledger;
+use super::ledger::{Entry, Ledger};
 use super::{KEYS, Step};
 
 /// A time at which the ends in words wrap: 2026.
@@ -79,7 +79,7 @@ impl World {
             window,
             limit,
             cost,
-            span: self.rules.map(|rule| life(rule.window)).into_iter().max().unwrap_or(0),
+            span: self.span(),
             floor: Heat::Cold,
         }
     }
@@ -144,13 +144,16 @@ impl World {
             return;
         }
         self.swept = self.now;
-        for (slot, word) in (0..).zip(self.words()) {
-            let entry = self.ledger.entry(fingerprint(word));
-            if entry.is_some_and(|entry| !entry.needs_its_slot(Tick(self.now))) {
-                assert!(self.bucket.exchange(slot, word, Word::EMPTY));
-                self.ledger.lose(fingerprint(word));
-            }
-        }
+        let now = Tick(self.now);
+        clear_dead(&self.bucket, now, self.span());
+        let dead = |(key, entry): (u64, Entry)| (!entry.needs_its_slot(now)).then_some(key);
+        let dead: Vec<u64> = self.ledger.entries().filter_map(dead).collect();
+        dead.into_iter().for_each(|key| self.ledger.lose(key));
+    }
+
+    /// The longest life of a word under either rule.
+    fn span(&self) -> u32 {
+        self.rules.map(|rule| life(rule.window)).into_iter().max().unwrap_or(0)
     }
 
     fn words(&self) -> [Word; SLOTS] {
