@@ -2,7 +2,7 @@
 //! as the bytes say, held against a naive ledger.
 //!
 //! The first four bytes choose window and limit of the two rules, the fifth how long before the ends in
-//! words wrap it begins. Then each pair of bytes is a step: see [`Step`].
+//! words wrap it begins. Then each pair of bytes is a step: see `Step` below.
 
 mod ledger;
 mod world;
