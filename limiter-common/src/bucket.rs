@@ -13,9 +13,11 @@
 //! The loom tests (`tests/loom.rs`) try these with every interleaving of three threads.
 
 mod ask;
+mod clear;
 mod place;
 
 pub use ask::{Ask, Room, UNLIMITED, floor, life};
+pub use clear::clear_dead;
 pub use place::{Place, find};
 
 use crate::word::{Heat, RESERVED, Word};
@@ -45,7 +47,7 @@ pub enum Claim {
         /// How many: [`Ask::cost`] or [`Ask::more`].
         amount: u32,
         /// The key's slot, if now is the time to write down whose it is: at [`Ask::known_from`], and as it
-        /// gets warmer. (Not at insertion: who forges sources would have us fetch two lines for each.)
+        /// gets hot. (Not at insertion: who forges sources would have us fetch two lines for each.)
         known: Option<u32>,
         /// Another key lost its count.
         displaced: bool,
@@ -142,7 +144,8 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
         let after = ask.capped(used.saturating_add(amount));
         let heat = warmer(ask.heat(after), word.heat());
         let met = used < ask.known_from && after >= ask.known_from;
-        (word.with(heat, after), met || heat != word.heat())
+        let hot = heat > word.heat() && heat >= Heat::Hot;
+        (word.with(heat, after), met || hot)
     } else {
         // The window is over: the next one begins in the same slot.
         (ask.first(amount), false)

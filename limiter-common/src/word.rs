@@ -50,9 +50,9 @@ impl Fingerprint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Heat {
-    /// Below an eighth of the limit.
+    /// Claimed once: forged sources are all of this kind.
     Cold = 0,
-    /// From an eighth, but never by a source's first claim; a prefix from its first claim on.
+    /// From the second claim on; a prefix from its first.
     Warm = 1,
     /// From half; a total from its first claim on.
     Hot = 2,

@@ -5,6 +5,9 @@
 //! The bucket has two slots, so that "full" and "elsewhere" take few steps to reach.
 #![cfg(loom)]
 
+#[path = "loom/daemon.rs"]
+mod daemon;
+
 use limiter_common::bucket::{Ask, Bucket, Claim, attempt, claim, has_room, life, refund};
 use limiter_common::clock::{Tick, WindowLength};
 use limiter_common::word::{Fingerprint, Heat, RESERVED, Word};

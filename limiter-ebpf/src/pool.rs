@@ -162,6 +162,12 @@ fn look(name: u32, want: u64) -> Option<Room> {
     let ask = pool.ask(Want(want).costs(pool.rule))?;
     let (room, place) = bucket::look(&pool.words()?, &ask);
     pool.notes.place(name as usize).set(place.pack());
+    // Who is refused shall be known, also if it claimed only once.
+    if room == Room::None
+        && let Place::Own(slot) = place
+    {
+        pool.write_address(slot);
+    }
     Some(room)
 }
 

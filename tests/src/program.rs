@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
 use limiter_common::counters::RuleCount;
-use limiter_userspace::datapath::{Datapath, Options};
+use limiter_userspace::datapath::{Datapath, Options, Pins};
 use limiter_userspace::policy::Policy;
 use limiter_userspace::snapshot::{ModeOverrides, Registry, Snapshot, UnixNanos};
 use limiter_userspace::telemetry::counts::Counts;
@@ -54,6 +54,19 @@ impl Program {
         let options = Options { buckets, test_clock: true, ..Options::default() };
         let datapath = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
         let mut program = Self { datapath, version: 0, now_ms: 0, ready: OnceLock::new() };
+        program.at(0);
+        program
+    }
+
+    /// Loads the program onto maps that are pinned there, and pins what isn't yet, as a daemon would.
+    ///
+    /// # Panics
+    /// As [`Program::load`].
+    #[must_use]
+    pub fn pinned(pins: &Pins) -> Self {
+        let options = Options { buckets: 1 << 10, test_clock: true, trace: false };
+        let opened = Datapath::open(pins, options).unwrap_or_else(|error| panic!("{error}"));
+        let mut program = Self { datapath: opened.0, version: 0, now_ms: 0 };
         program.at(0);
         program
     }

@@ -5,6 +5,7 @@ mod bench;
 mod build;
 mod ci;
 mod demo;
+mod fuzz;
 mod matrix;
 mod process;
 mod setup;
@@ -29,6 +30,7 @@ enum Command {
     Build(build::Args),
     Test(test::Args),
     Matrix(matrix::Args),
+    Fuzz(fuzz::Args),
     Ci(ci::Args),
     Demo(demo::Args),
     Bench(bench::Args),
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
         Command::Build(args) => build::run(args),
         Command::Test(args) => test::run(args),
         Command::Matrix(args) => matrix::run(args),
+        Command::Fuzz(args) => fuzz::run(args),
         Command::Ci(args) => ci::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Bench(args) => bench::run(args),

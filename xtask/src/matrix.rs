@@ -5,13 +5,15 @@ mod archive;
 mod cpio;
 mod guest;
 mod machine;
+mod outcome;
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
+use std::{fs, thread};
 
 use anyhow::{Result, bail};
 
+use self::outcome::{End, Outcome, Row, json, judge, report, tally, word};
 use crate::build;
 use crate::process::{say, target};
 use crate::setup::{self, Need};
@@ -26,6 +28,9 @@ pub(crate) struct Args {
     /// 5.10, 6.1, 6.12 or newest; all of them if none is named
     #[arg(value_parser = KERNELS.map(|kernel| kernel.name))]
     kernels: Vec<String>,
+    /// What became of each, as one line of JSON
+    #[arg(long)]
+    json: bool,
 }
 
 struct Kernel {
@@ -42,6 +47,15 @@ enum Wanted {
     Passes,
     /// The program is refused, and the kernel says this.
     Refusal(&'static str),
+}
+
+impl Wanted {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Passes => "passes",
+            Self::Refusal(_) => "refusal",
+        }
+    }
 }
 
 const KERNELS: [Kernel; 4] = [
@@ -68,18 +82,11 @@ const KERNELS: [Kernel; 4] = [
     Kernel { name: "newest", source: ("debian", "sid"), wanted: Wanted::Passes, moves: true },
 ];
 
-/// The kernels that every test run boots: the oldest supported one and the newest.
-const FOR_TEST: [&str; 2] = ["6.1", "newest"];
+/// The kernels that every test run boots: those that are supported and don't move.
+const FOR_TEST: [&str; 2] = ["6.1", "6.12"];
 
-/// What became of one kernel.
-enum Outcome {
-    /// As wanted, in these words.
-    AsWanted(String),
-    /// Otherwise, in these words.
-    Otherwise(String),
-    /// There was no kernel to boot.
-    NoKernel(anyhow::Error),
-}
+/// Machines at once. Each has two processors, but spends part of its time on one.
+const AT_ONCE: usize = 2;
 
 pub(crate) fn run(args: Args) -> Result<()> {
     setup::ensure(Need::Matrix)?;
@@ -87,8 +94,13 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let asked = |kernel: &&Kernel| {
         args.kernels.is_empty() || args.kernels.iter().any(|name| name == kernel.name)
     };
-    let tally = boot_all(KERNELS.iter().filter(asked), true)?;
-    println!("{tally}");
+    let rows = boot_all(KERNELS.iter().filter(asked), true)?;
+    let tally = tally(&rows);
+    if args.json {
+        println!("{}", json(&rows));
+    } else {
+        println!("{tally}");
+    }
     if tally.failed > 0 {
         bail!("the kernel program does not do what it should on every kernel; see above");
     }
@@ -105,7 +117,7 @@ pub(crate) fn for_test(strict: bool) -> Result<Tally> {
         return Ok(Tally { skipped: 2, ..Tally::default() });
     }
     let kernels = KERNELS.iter().filter(|kernel| FOR_TEST.contains(&kernel.name));
-    boot_all(kernels, strict)
+    Ok(tally(&boot_all(kernels, strict)?))
 }
 
 /// Instructions that the oldest supported kernel's verifier looks at, of the program as it ships and of
@@ -114,151 +126,68 @@ pub(crate) fn verified_on_oldest() -> Result<u32> {
     const TELLING: &str = "the_verifier_needs the_kernel_takes";
     setup::ensure(Need::Matrix)?;
     let tests = guest::build_tests()?;
-    let oldest = KERNELS.iter().find(|kernel| kernel.name == FOR_TEST[0]);
-    match oldest.map(|kernel| boot(kernel, &tests, TELLING)) {
-        Some(Outcome::AsWanted(_)) => {}
-        Some(Outcome::Otherwise(got)) => bail!("on Linux {}: {got}", FOR_TEST[0]),
-        Some(Outcome::NoKernel(error)) => return Err(error),
-        None => bail!("the matrix has no Linux {}", FOR_TEST[0]),
-    }
-    let console = target("matrix").join(FOR_TEST[0]).join(machine::CONSOLE);
-    let Some(instructions) = verified(&fs::read_to_string(&console).unwrap_or_default()) else {
-        bail!("the kernel tests no longer tell what the verifier did: see {}", console.display());
+    let Some(oldest) = KERNELS.iter().find(|kernel| kernel.name == FOR_TEST[0]) else {
+        bail!("the matrix has no Linux {}", FOR_TEST[0]);
     };
-    say(format!("Linux {} verifies {instructions} instructions", FOR_TEST[0]));
-    Ok(instructions)
+    let fetched = archive::fetch(oldest.source, &oldest.folder());
+    let outcome = boot(oldest, fetched, &tests, TELLING);
+    match outcome.instructions {
+        Some(instructions) => Ok(instructions),
+        None => bail!("Linux {} doesn't tell what its verifier did: {}", oldest.name, outcome.got),
+    }
 }
 
-/// The largest of the figures that kernel tests print as "verified: N instructions".
-fn verified(console: &str) -> Option<u32> {
-    let told = console.lines().filter_map(|line| line.trim().strip_prefix("verified: "));
-    let figures = told.filter_map(|told| {
-        let digits =
-            told.trim_start_matches("Some(").split(|c: char| !c.is_ascii_digit()).next()?;
-        digits.parse().ok()
-    });
-    figures.max()
-}
-
-fn boot_all<'a>(kernels: impl Iterator<Item = &'a Kernel>, strict: bool) -> Result<Tally> {
+fn boot_all(kernels: impl Iterator<Item = &'static Kernel>, strict: bool) -> Result<Vec<Row>> {
     let tests = guest::build_tests()?;
-    let mut tally = Tally::default();
-    for kernel in kernels {
-        let started = Instant::now();
-        let outcome = boot(kernel, &tests, "");
-        let failed = match &outcome {
-            Outcome::AsWanted(_) => false,
-            Outcome::Otherwise(_) => !kernel.moves,
-            Outcome::NoKernel(_) => strict && !kernel.moves,
-        };
-        report(kernel, &outcome, failed, started);
-        match outcome {
-            Outcome::AsWanted(_) => tally.passed += 1,
-            _ if failed => tally.failed += 1,
-            _ => tally.skipped += 1,
+    let kernels: Vec<&Kernel> = kernels.collect();
+    let mut rows = Vec::new();
+    for some in kernels.chunks(AT_ONCE) {
+        for (kernel, outcome) in boot_some(some, &tests) {
+            let word = word(kernel, outcome.end, strict);
+            report(kernel, &outcome, word);
+            rows.push((kernel, outcome, word));
         }
     }
-    Ok(tally)
+    Ok(rows)
 }
 
-/// Runs the tests whose names contain one of these words; all, if there is none.
-fn boot(kernel: &Kernel, tests: &Path, filters: &str) -> Outcome {
-    let folder = target("matrix").join(kernel.name);
-    if let Err(error) = archive::fetch(kernel.source, &folder) {
-        return Outcome::NoKernel(error);
+/// Boots these at once.
+fn boot_some(
+    kernels: &[&'static Kernel],
+    tests: &Path,
+) -> impl Iterator<Item = (&'static Kernel, Outcome)> {
+    // One apt at a time.
+    let fetched: Vec<Result<()>> =
+        kernels.iter().map(|kernel| archive::fetch(kernel.source, &kernel.folder())).collect();
+    let outcomes: Vec<Outcome> = thread::scope(|scope| {
+        let boot = |(kernel, fetched)| scope.spawn(move || boot(kernel, fetched, tests, ""));
+        let machines: Vec<_> = kernels.iter().copied().zip(fetched).map(boot).collect();
+        let crashed = |_| Outcome::new(End::Otherwise, "xtask itself crashed");
+        machines.into_iter().map(|machine| machine.join().unwrap_or_else(crashed)).collect()
+    });
+    kernels.iter().copied().zip(outcomes)
+}
+
+fn boot(kernel: &Kernel, fetched: Result<()>, tests: &Path, filters: &str) -> Outcome {
+    if let Err(error) = fetched {
+        return Outcome::new(End::NoKernel, format!("no kernel: {error:#}"));
     }
-    match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
+    let (folder, started) = (kernel.folder(), Instant::now());
+    let mut outcome = match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
         Ok(run) => judge(kernel.wanted, &run),
-        Err(error) => Outcome::Otherwise(format!("{error:#}")),
-    }
-}
-
-fn judge(wanted: Wanted, run: &machine::Run) -> Outcome {
-    let Some(status) = run.status else {
-        return Outcome::Otherwise("no verdict: it crashed, hung or ran out of time".into());
+        Err(error) => Outcome::new(End::Otherwise, format!("{error:#}")),
     };
-    let tests = run.console.lines().rev().find_map(Tally::of_runner).unwrap_or_default();
-    match wanted {
-        Wanted::Passes if status == 0 && tests.passed > 0 && tests.failed == 0 => {
-            Outcome::AsWanted(format!("{tests}"))
-        }
-        Wanted::Refusal(words) if status != 0 && run.console.contains(words) => {
-            Outcome::AsWanted(format!("refused: {words}"))
-        }
-        _ => Outcome::Otherwise(format!("exit status {status}, {tests}")),
-    }
+    outcome.seconds = started.elapsed().as_secs_f32();
+    outcome
 }
 
-fn report(kernel: &Kernel, outcome: &Outcome, failed: bool, started: Instant) {
-    let folder = target("matrix").join(kernel.name);
-    let release = fs::read_to_string(folder.join(archive::RELEASE)).unwrap_or_default();
-    let (word, got) = match outcome {
-        Outcome::AsWanted(got) => ("ok", got.clone()),
-        Outcome::Otherwise(got) => (if failed { "FAILED" } else { "warned" }, got.clone()),
-        Outcome::NoKernel(error) => {
-            (if failed { "FAILED" } else { "skipped" }, format!("no kernel: {error:#}"))
-        }
-    };
-    if matches!(outcome, Outcome::Otherwise(_)) {
-        show_console(&folder);
-    }
-    let wanted = match kernel.wanted {
-        Wanted::Passes => "passes",
-        Wanted::Refusal(_) => "refusal",
-    };
-    let seconds = started.elapsed().as_secs_f32();
-    println!(
-        "{word:<7} {:<7} {release:<30} wanted: {wanted:<8} got: {got}; {seconds:.1} s",
-        kernel.name
-    );
-}
-
-/// The end of what the guest printed, and where the whole of it is.
-fn show_console(folder: &Path) {
-    let path = folder.join(machine::CONSOLE);
-    let Ok(bytes) = fs::read(&path) else { return };
-    let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<_> = text.lines().collect();
-    for line in &lines[lines.len().saturating_sub(30)..] {
-        println!("    {line}");
-    }
-    println!("    (all of it: {})", path.display());
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(status: Option<u8>, console: &str) -> machine::Run {
-        machine::Run { status, console: console.into() }
+impl Kernel {
+    fn folder(&self) -> PathBuf {
+        target("matrix").join(self.name)
     }
 
-    fn is_as_wanted(wanted: Wanted, status: Option<u8>, console: &str) -> bool {
-        matches!(judge(wanted, &run(status, console)), Outcome::AsWanted(_))
-    }
-
-    #[test]
-    fn a_pass_needs_a_verdict_and_tests_that_ran() {
-        let good = "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
-        let none = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
-        assert!(is_as_wanted(Wanted::Passes, Some(0), good));
-        assert!(!is_as_wanted(Wanted::Passes, None, good));
-        assert!(!is_as_wanted(Wanted::Passes, Some(101), good));
-        assert!(!is_as_wanted(Wanted::Passes, Some(0), none));
-    }
-
-    #[test]
-    fn the_largest_verified_program_counts() {
-        let console = "verified: 7 instructions\r\nverified: Some(9) instructions\nverified: none";
-        assert_eq!(verified(console), Some(9));
-        assert_eq!(verified("nothing"), None);
-    }
-
-    #[test]
-    fn a_refusal_must_be_for_the_known_reason() {
-        let wanted = Wanted::Refusal("reserved fields");
-        assert!(is_as_wanted(wanted, Some(101), "BPF_STX uses reserved fields"));
-        assert!(!is_as_wanted(wanted, Some(101), "out of memory"));
-        assert!(!is_as_wanted(wanted, Some(0), "BPF_STX uses reserved fields"));
+    /// The text that `uname -r` prints there, once it was fetched.
+    fn release(&self) -> String {
+        fs::read_to_string(self.folder().join(archive::RELEASE)).unwrap_or_default()
     }
 }

@@ -29,6 +29,8 @@ pub(crate) enum Need {
     Build,
     /// Host, kernel and namespace tests
     Test,
+    /// Fuzzing
+    Fuzz,
     /// Booting other kernels
     Matrix,
     /// Measuring, beside the kernel's own packet filters
@@ -68,6 +70,8 @@ const TOOLS: &[Tool] = &[
     from_cargo("bpf-linker", "0.10.1", Need::Build),
     from_apt("ip", &["iproute2"], Need::Test),
     from_apt("ethtool", &["ethtool"], Need::Test),
+    // libFuzzer is written in it.
+    from_apt("c++", &["g++"], Need::Fuzz),
     from_apt("qemu-system-x86_64", &["qemu-system-x86"], Need::Matrix),
     Tool {
         what: "busybox without a need for libc",

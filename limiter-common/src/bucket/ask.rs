@@ -122,15 +122,11 @@ impl Ask {
         }
     }
 
+    /// From the second claim on. Below half of the limit a word may still be displaced, but not by those
+    /// who come once: else a source that begins under a flood loses its count time and again.
     #[inline(always)]
     pub(super) fn heat(&self, used: u32) -> Heat {
-        let heat = if used >= self.limit.div_ceil(2) {
-            Heat::Hot
-        } else if used >= self.limit.div_ceil(8) {
-            Heat::Warm
-        } else {
-            Heat::Cold
-        };
+        let heat = if used >= self.limit.div_ceil(2) { Heat::Hot } else { Heat::Warm };
         warmer(heat, self.floor)
     }
 

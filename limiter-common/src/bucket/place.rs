@@ -51,7 +51,8 @@ impl Place {
     }
 }
 
-/// How little a slot's present key needs it: the smaller, the sooner it goes.
+/// How little a slot's present key needs it: the smaller, the sooner it goes. Of equally warm keys the least
+/// used one, so that one claim never displaces many.
 #[inline(always)]
 pub(super) fn rank(word: Word, ask: &Ask) -> u32 {
     if !word.occupied(ask.now, ask.span) {
@@ -59,12 +60,13 @@ pub(super) fn rank(word: Word, ask: &Ask) -> u32 {
     } else if word.value() == RESERVED || word.heat() >= Heat::Hot {
         KEPT
     } else {
-        1_u32.wrapping_add(word.heat() as u32)
+        // Heat and value lie side by side in the word: of equally warm ones the least used goes.
+        1_u32.wrapping_add((word.heat() as u32) << 22 | word.value())
     }
 }
 
 pub(super) const FREE: u32 = 0;
-pub(super) const KEPT: u32 = 3;
+pub(super) const KEPT: u32 = u32::MAX;
 
 /// Looks for the key's own slot; if it has none, for the one that is needed least, beginning at one that
 /// depends on the key, so that ties fall differently for different keys.

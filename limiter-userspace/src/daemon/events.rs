@@ -115,12 +115,13 @@ impl Daemon {
 
     fn sweep(&mut self) {
         self.clock.swept = Instant::now();
-        match self.datapath.policy() {
-            Ok(Some(policy)) => {
-                let cleared = self.datapath.table().clear_dead(self.datapath.now(), policy.span);
-                tracing::debug!(cleared, "cleared words that no window needs");
-            }
-            Ok(None) => {}
+        let policy = self.datapath.policy();
+        let cleared = policy.and_then(|policy| match policy {
+            Some(policy) => self.datapath.clear_dead(policy.span),
+            None => Ok(0),
+        });
+        match cleared {
+            Ok(cleared) => tracing::debug!(cleared, "cleared words that no window needs"),
             Err(error) => tracing::error!(%error, "cannot clear dead words"),
         }
     }

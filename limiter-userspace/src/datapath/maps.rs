@@ -57,7 +57,7 @@ impl Maps {
     /// Writes a policy into the idle half of the maps, then makes it the active one, in one store.
     pub(super) fn install(&mut self, snapshot: &Snapshot) -> Result<(), MapError> {
         // Packets that began before the last flip may still be reading the half that is idle since.
-        self.grace.wait().map_err(|cause| MapError::new("grace period", cause))?;
+        self.wait_for_packets()?;
         let generation = next_generation(self.meta.generation());
         let idle = generation & 1;
         put(map::POLICY, &mut self.policy, idle, &snapshot.policy)?;
@@ -73,6 +73,11 @@ impl Maps {
         put_all(map::REGISTRY, &mut self.registry, 0, &snapshot.registry.to_entries())?;
         self.meta.flip(generation);
         Ok(())
+    }
+
+    /// Returns once every packet is through that was in the program before the call.
+    pub(super) fn wait_for_packets(&self) -> Result<(), MapError> {
+        self.grace.wait().map_err(|cause| MapError::new("grace period", cause))
     }
 
     /// The active policy's entry; `None` before the first.

@@ -182,6 +182,13 @@ impl Datapath {
         &self.maps.table
     }
 
+    /// Clears words that no window needs any more under this longest life, and returns how many. The clock
+    /// may just have jumped: it first waits, about 10 ms, for packets that saw the old time.
+    pub fn clear_dead(&self, span: u32) -> Result<u64, MapError> {
+        self.maps.wait_for_packets()?;
+        Ok(self.maps.table.clear_dead(self.now(), span))
+    }
+
     /// Unix time as the program sees it, in nanoseconds.
     #[must_use]
     pub fn unix_now(&self) -> u64 {

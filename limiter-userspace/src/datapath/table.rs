@@ -2,10 +2,11 @@
 //! inserts nothing and debits nothing here; it only clears words that no window needs any more.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use aya::maps::MapData;
-use limiter_common::bucket::life;
+use limiter_common::bucket::{Bucket, clear_dead, life};
 use limiter_common::clock::Tick;
 use limiter_common::hash::{KeyHash, Seed};
 use limiter_common::key::Key;
@@ -140,21 +141,11 @@ impl Table {
         words.filter(|word| *word != Word::EMPTY && is_alive(*word, now, span)).count() as u64
     }
 
-    /// Clears words that no window needs. Ends are kept modulo seven hours: a word left lying would
-    /// seem alive again some day. Returns how many.
-    pub fn clear_dead(&self, now: Tick, span: u32) -> u64 {
-        let mut cleared = 0;
-        for slot in self.words.words() {
-            let word = Word(slot.load(Relaxed));
-            if word != Word::EMPTY
-                && !word.occupied(now, span)
-                // If the program has just begun a new window there, the word stays.
-                && slot.compare_exchange(word.0, Word::EMPTY.0, Relaxed, Relaxed).is_ok()
-            {
-                cleared += 1;
-            }
-        }
-        cleared
+    /// Clears words that no window needs, in every bucket, and returns how many. See [`clear_dead`] for what
+    /// must be true of `now`.
+    pub(super) fn clear_dead(&self, now: Tick, span: u32) -> u64 {
+        let buckets = self.words.words().chunks_exact(SLOTS_PER_BUCKET).map(Shared);
+        buckets.map(|bucket| u64::from(clear_dead(&bucket, now, span))).sum()
     }
 
     fn read(&self, slot: usize, word: Word, rules: &[RuleEntry], now: Tick) -> Option<LiveKey> {
@@ -168,6 +159,19 @@ impl Table {
         let matches = bucket == slot / SLOTS_PER_BUCKET
             && word.belongs_to(hash.fingerprint(rules[rule].id()));
         matches.then_some(LiveKey { key, rule, usage })
+    }
+}
+
+/// One bucket's words, while the program changes them too.
+struct Shared<'a>(&'a [AtomicU64]);
+
+impl Bucket for Shared<'_> {
+    fn load(&self, slot: u32) -> Word {
+        Word(self.0[slot as usize].load(Relaxed))
+    }
+
+    fn exchange(&self, slot: u32, old: Word, new: Word) -> bool {
+        self.0[slot as usize].compare_exchange(old.0, new.0, SeqCst, Relaxed).is_ok()
     }
 }
 

@@ -4,7 +4,7 @@
 use limiter_common::counters::{Count, ROWS};
 use limiter_common::key::Level;
 use limiter_common::layout::{
-    AddressEntry, ClassEntry, Classifier, GENERATIONS, MAX_CLASSES, MAX_RULES, Meta, PolicyEntry,
+    AddressEntry, Classifier, GENERATIONS, MAX_RULES, MAX_SETS, Meta, PolicyEntry,
     RULE_ROWS, RegistryEntry, RuleEntry, SLOTS,
 };
 use limiter_common::word::Word;

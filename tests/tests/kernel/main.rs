@@ -1,6 +1,7 @@
 //! The program in a real kernel, packet by packet: each test states the answer **and every counter**.
-//! Needs root and nothing else, so that it also runs alone in a virtual machine.
+//! Needs root and `ip` and nothing else, so that it also runs alone in a virtual machine.
 
+mod attach;
 mod cpus;
 mod crowds;
 mod faults;

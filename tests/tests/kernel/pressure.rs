@@ -94,6 +94,23 @@ fn a_heavy_source_gets_its_limit_in_every_window_through_ten_million_forged_ones
     assert!((850..=1_000).contains(&full), "{full}");
 }
 
+#[test]
+fn a_source_that_begins_while_forged_ones_fill_the_table_is_held_exactly() {
+    require!(ready(), cpus(2));
+    // Small, so that a bucket is filled anew while the source claims its first eighth.
+    let mut program = Program::with_buckets(1 << 13);
+    program.apply(&policy());
+    let spray = program.spray();
+    for window in 0..scaled(100) {
+        let passed = (0..STEPS).map(|step| {
+            program.at(window * WINDOW_MS + step * WINDOW_MS / STEPS);
+            nine_to_one(&program, &spray, 2_500).1
+        });
+        let passed: usize = passed.sum();
+        assert!((LIMIT * 95 / 100..=LIMIT).contains(&passed), "window {window}: {passed}");
+    }
+}
+
 /// Every packet is accounted for, and what gave way to others is counted. Only cold keys do, so there is
 /// always one: nobody is `crowded`.
 fn assert_account(packets: &Changes, forged: u64, heavy: u64) {

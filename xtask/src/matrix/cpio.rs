@@ -3,7 +3,6 @@
 
 const DIRECTORY: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
-const SYMLINK: u32 = 0o120_777;
 
 /// An archive that grows by one entry at a time; parents first.
 #[derive(Default)]
@@ -20,10 +19,6 @@ impl Archive {
     /// A file that may be executed.
     pub(super) fn file(&mut self, path: &str, content: &[u8]) {
         self.entry(path, PROGRAM, content);
-    }
-
-    pub(super) fn symlink(&mut self, path: &str, to: &str) {
-        self.entry(path, SYMLINK, to.as_bytes());
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {

@@ -1,5 +1,6 @@
-//! What a guest is made of: the kernel tests and the libraries they want, busybox, modules, and the few
-//! lines that start them. Everything lies in memory; there is no disk and no network.
+//! What a guest is made of: the kernel tests and `ip`, the libraries they want, busybox, modules, and the
+//! few lines that start them. Everything lies in memory; there is no disk and no network but what the tests
+//! make themselves.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::archive::MODULES;
 use super::cpio::Archive;
-use crate::process::{built_program, capture, cargo, run as run_program, say, target, tool};
+use crate::process::{built_program, capture, cargo, find, run as run_program, say, target, tool};
 use crate::setup::static_busybox;
 
 /// The guest's file system, in the kernel's folder.
@@ -18,8 +19,7 @@ pub(super) const INITRAMFS: &str = "initramfs";
 pub(super) const VERDICT: &str = "verdict";
 
 /// The first process. The verdict has a serial port of its own: a kernel that panics also ends the
-/// machine with success. Of the tests, those run whose names contain one of these words; all, if there
-/// is none.
+/// machine with success.
 fn init(filters: &str) -> String {
     format!(
         r#"#!/bin/busybox sh
@@ -29,13 +29,8 @@ busybox mount -t proc proc /proc
 busybox mount -t sysfs sys /sys
 busybox mount -t bpf bpf /sys/fs/bpf
 for module in /modules/*; do busybox insmod $module || echo "insmod $module failed"; done
-ip link set lo up
-# busybox names the other end itself.
-ip link add lim0 type veth
-ip link set lim0 up
-ip link set veth0 up
 cd /tmp
-LIMITER_STRICT=1 LIMITER_ATTACH=lim0 /kernel-tests --test-threads=2 --color=never --show-output {filters}
+LIMITER_STRICT=1 /kernel-tests --test-threads=2 --show-output --color=never {filters}
 echo "{VERDICT} $?" > /dev/ttyS1
 busybox poweroff -f
 "#
@@ -57,22 +52,25 @@ pub(super) fn build_tests() -> Result<PathBuf> {
 }
 
 /// Writes the file system that the guest boots into.
+///
+/// Tests run whose names contain one of the words in `filters`; all, if there is none.
 pub(super) fn initramfs(folder: &Path, tests: &Path, filters: &str) -> Result<()> {
     let mut archive = Archive::default();
-    for directory in ["bin", "dev", "proc", "sys", "tmp", MODULES] {
+    for directory in ["bin", "dev", "proc", "run", "sys", "tmp", MODULES] {
         archive.directory(directory);
     }
     archive.file("init", init(filters).as_bytes());
     let busybox = static_busybox().context("no static busybox")?;
     archive.file("bin/busybox", &read(&busybox)?);
-    archive.symlink("bin/ip", "busybox");
+    let ip = find("ip").context("no `ip`")?;
+    archive.file("bin/ip", &read(&ip)?);
     archive.file("kernel-tests", &read(tests)?);
-    let libraries = libraries(&capture(tool("ldd").arg(tests))?);
+    let libraries = libraries(&capture(tool("ldd").arg(tests).arg(ip))?);
     for directory in parents(&libraries) {
         archive.directory(&directory);
     }
-    for library in libraries {
-        archive.file(library.trim_start_matches('/'), &read(Path::new(&library))?);
+    for library in &libraries {
+        archive.file(library.trim_start_matches('/'), &read(Path::new(library))?);
     }
     for entry in fs::read_dir(folder.join(MODULES)).context("no modules")? {
         let entry = entry?;
@@ -83,14 +81,15 @@ pub(super) fn initramfs(folder: &Path, tests: &Path, filters: &str) -> Result<()
     fs::write(&path, archive.finish()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The files that `ldd` names, the dynamic linker among them.
-fn libraries(ldd: &str) -> Vec<String> {
-    let paths = ldd.split_whitespace().filter(|word| word.starts_with('/'));
+/// The files that `ldd` names for some programs, each once, the dynamic linker among them.
+fn libraries(ldd: &str) -> BTreeSet<String> {
+    // Of several programs it names each, with a colon.
+    let paths = ldd.split_whitespace().filter(|word| word.starts_with('/') && !word.ends_with(':'));
     paths.map(str::to_owned).collect()
 }
 
 /// The folders these files lie in, outer ones first, without the leading slash.
-fn parents(files: &[String]) -> BTreeSet<String> {
+fn parents(files: &BTreeSet<String>) -> BTreeSet<String> {
     let folders = files.iter().flat_map(|file| Path::new(file).ancestors().skip(1));
     let relative = folders.filter_map(|folder| folder.strip_prefix("/").ok());
     relative
@@ -109,10 +108,11 @@ mod tests {
 
     #[test]
     fn libraries_come_with_their_folders() {
-        let ldd = "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x2)\n\
-                   \t/lib64/ld-linux-x86-64.so.2 (0x3)\n";
-        let found = libraries(ldd);
-        assert_eq!(found, ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]);
+        let of_one = "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x2)\n\
+                      \t/lib64/ld-linux-x86-64.so.2 (0x3)\n";
+        let found = libraries(&format!("/kernel-tests:\n{of_one}/sbin/ip:\n{of_one}"));
+        let files: Vec<&String> = found.iter().collect();
+        assert_eq!(files, ["/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]);
         let folders: Vec<String> = parents(&found).into_iter().collect();
         assert_eq!(folders, ["lib", "lib/x86_64-linux-gnu", "lib64"]);
     }
