@@ -173,10 +173,11 @@ fn boot(kernel: &Kernel, fetched: Result<()>, tests: &Path, filters: &str) -> Ou
         return Outcome::new(End::NoKernel, format!("no kernel: {error:#}"));
     }
     let (folder, started) = (kernel.folder(), Instant::now());
-    let mut outcome = match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
-        Ok(run) => judge(kernel.wanted, &run),
-        Err(error) => Outcome::new(End::Otherwise, format!("{error:#}")),
-    };
+    let mut outcome =
+        match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
+            Ok(run) => judge(kernel.wanted, &run),
+            Err(error) => Outcome::new(End::Otherwise, format!("{error:#}")),
+        };
     outcome.seconds = started.elapsed().as_secs_f32();
     outcome
 }
