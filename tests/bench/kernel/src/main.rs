@@ -7,6 +7,8 @@
 #![feature(core_intrinsics, asm_experimental_arch)]
 #![expect(internal_features, reason = "BPF has no other way to an atomic addition")]
 
+#[path = "../../../../limiter-ebpf/src/border.rs"]
+mod border;
 #[path = "../../../../limiter-ebpf/src/classify.rs"]
 mod classify;
 #[path = "../../../../limiter-ebpf/src/clock.rs"]
@@ -21,6 +23,8 @@ mod maps;
 #[expect(dead_code, reason = "no rule is judged, so none is counted")]
 #[path = "../../../../limiter-ebpf/src/stats.rs"]
 mod stats;
+#[path = "../../../../limiter-ebpf/src/table.rs"]
+mod table;
 #[path = "../../../../limiter-ebpf/src/verdict.rs"]
 mod verdict;
 
