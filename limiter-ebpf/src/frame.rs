@@ -6,7 +6,6 @@ use limiter_common::frame::{Frame, MAX_OFFSET};
 use limiter_common::judge::{Notes, facts};
 use limiter_common::packet::Parsed;
 
-
 /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
 #[inline(always)]
 pub fn length(context: &XdpContext) -> u32 {

@@ -13,7 +13,8 @@ use crate::want::Want;
 pub fn fill(maps: impl Maps, notes: &'static Notes, now: u64, length: u32) -> Taken {
     notes.set_time(now, length);
     let subject = Subject(notes.subject.get());
-    let Some(mut open) = Open::find(maps, notes.source.get(), Level::Source, subject, now).map(Open::own)
+    let Some(mut open) =
+        Open::find(maps, notes.source.get(), Level::Source, subject, now).map(Open::own)
     else {
         return Taken::ONE;
     };

@@ -13,12 +13,26 @@ use crate::want::Want;
 
 /// What sources have room for.
 #[inline(always)]
-pub(super) fn source_look(maps: impl Maps, notes: &'static Notes, set: &RuleSet, want: Want) -> Space {
-    if set.limits(Level::Source) { look(maps, notes, set, Level::Source, want.0) } else { Space::MORE }
+pub(super) fn source_look(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    want: Want,
+) -> Space {
+    if set.limits(Level::Source) {
+        look(maps, notes, set, Level::Source, want.0)
+    } else {
+        Space::MORE
+    }
 }
 
 #[inline(always)]
-pub(super) fn source_draw(maps: impl Maps, notes: &'static Notes, set: &RuleSet, want: Want) -> Drawn {
+pub(super) fn source_draw(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    want: Want,
+) -> Drawn {
     if set.limits(Level::Source) { draw(maps, notes, set, Level::Source, want.0) } else { Drawn(0) }
 }
 
@@ -40,7 +54,13 @@ pub(super) fn has_prefix_ticket(maps: impl Maps, notes: &'static Notes, set: &Ru
 
 /// What prefixes or totals have room for, this CPU's ticket first.
 #[inline(always)]
-pub(super) fn coarse_look(maps: impl Maps, notes: &'static Notes, set: &'static RuleSet, level: Level, want: Want) -> Space {
+pub(super) fn coarse_look(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &'static RuleSet,
+    level: Level,
+    want: Want,
+) -> Space {
     let room = notes.room(level as usize);
     room.set(ENOUGH);
     if !set.limits(level) {
@@ -68,7 +88,13 @@ pub(super) fn coarse_look(maps: impl Maps, notes: &'static Notes, set: &'static 
 
 /// Draws what the ticket for prefix or total lacks.
 #[inline(always)]
-pub(super) fn coarse_draw(maps: impl Maps, notes: &'static Notes, set: &'static RuleSet, level: Level, want: Want) -> Drawn {
+pub(super) fn coarse_draw(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &'static RuleSet,
+    level: Level,
+    want: Want,
+) -> Drawn {
     let room = notes.room(level as usize).get();
     if room == ENOUGH {
         return Drawn(0);
@@ -91,7 +117,13 @@ pub(super) fn coarse_draw(maps: impl Maps, notes: &'static Notes, set: &'static 
 
 /// Takes what a source's ticket gets off the ticket of its prefix or total.
 #[inline(always)]
-pub(super) fn coarse_spend(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: Want) {
+pub(super) fn coarse_spend(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    level: Level,
+    want: Want,
+) {
     if set.limits(level)
         && let Some(ticket) = maps.ticket(notes.ticket(level as usize).get())
     {

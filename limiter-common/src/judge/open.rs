@@ -24,7 +24,13 @@ pub struct Open {
 impl Open {
     /// The ticket of a source, or of its prefix or total.
     #[inline(always)]
-    pub fn find(maps: impl Maps, source: u64, level: Level, subject: Subject, now: u64) -> Option<Self> {
+    pub fn find(
+        maps: impl Maps,
+        source: u64,
+        level: Level,
+        subject: Subject,
+        now: u64,
+    ) -> Option<Self> {
         Self::find_by(maps, maps.meta()?.seed(), source, level, subject, now)
     }
 
@@ -32,7 +38,12 @@ impl Open {
     #[inline(always)]
     pub fn find_by(
         maps: impl Maps,
-        seed: Seed, source: u64, level: Level, subject: Subject, now: u64) -> Option<Self> {
+        seed: Seed,
+        source: u64,
+        level: Level,
+        subject: Subject,
+        now: u64,
+    ) -> Option<Self> {
         let set = maps.set(subject)?;
         let key = match level {
             Level::Source => source,

@@ -7,6 +7,7 @@
 #![feature(core_intrinsics, asm_experimental_arch)]
 #![expect(internal_features, reason = "BPF has no other way to an atomic addition")]
 
+#[expect(dead_code, reason = "no packet is judged")]
 #[path = "../../../../limiter-ebpf/src/border.rs"]
 mod border;
 #[path = "../../../../limiter-ebpf/src/classify.rs"]
@@ -17,7 +18,6 @@ mod clock;
 mod facts;
 #[path = "../../../../limiter-ebpf/src/frame.rs"]
 mod frame;
-#[expect(dead_code, reason = "the table and what belongs to it stay unused")]
 #[path = "../../../../limiter-ebpf/src/maps.rs"]
 mod maps;
 #[expect(dead_code, reason = "no rule is judged, so none is counted")]
