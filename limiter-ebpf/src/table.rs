@@ -3,7 +3,10 @@
 use core::intrinsics::{AtomicOrdering, atomic_cxchg};
 
 use limiter_common::bucket::Bucket;
+use limiter_common::judge::Maps;
 use limiter_common::word::Word;
+
+use crate::maps::Kernel;
 
 /// A bucket of the table: eight words in a cache line, shared by all CPUs and the daemon.
 pub struct TableBucket {
@@ -19,6 +22,14 @@ impl TableBucket {
 }
 
 impl Bucket for TableBucket {
+    #[inline(always)]
+    fn forget(&self, number: u32) -> u32 {
+        match Kernel.notes() {
+            Some(notes) => notes.forget(number as u64) as u32,
+            None => number,
+        }
+    }
+
     #[inline(always)]
     fn load(&self, slot: u32) -> Word {
         // SAFETY: an aligned word of a map's value; the read is one instruction. (LLVM can't select
