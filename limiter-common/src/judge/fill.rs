@@ -87,7 +87,7 @@ impl<M: Maps> Pools for Noted<M> {
     #[inline(always)]
     fn draw(&self, level: Level, want: Want) -> Drawn {
         match level {
-            Level::Source => level::source_draw(self.maps, self.notes, self.set, want),
+            Level::Source => level::source_draw(self.maps, self.set, want),
             _ => level::coarse_draw(self.maps, self.notes, self.set, level, want),
         }
     }
