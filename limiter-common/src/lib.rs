@@ -12,6 +12,7 @@ pub mod clock;
 pub mod counters;
 pub mod frame;
 pub mod hash;
+pub mod judge;
 pub mod key;
 pub mod layout;
 pub mod packet;

@@ -218,7 +218,8 @@ impl Ticket {
     /// Notes that frames of this length and longer are refused; until `end`, if nothing is left.
     #[inline(always)]
     pub fn refuse(&mut self, taken: Taken, from: u32, end: u64) {
-        if self.packets == 0 {
+        // Bytes that are left were charged to the window of the present end, and die with it.
+        if self.packets == 0 && (self.bytes == 0 || self.bytes == NO_BYTES) {
             self.end = end;
         }
         #[expect(clippy::cast_possible_truncation, reason = "no smaller than it was")]

@@ -6,7 +6,9 @@ use limiter_common::border::Subject;
 use limiter_common::key::Family;
 use limiter_common::layout::{Classifier, Meta, OnFault, PolicyEntry};
 
-use crate::maps;
+use limiter_common::judge::Maps;
+
+use crate::maps::{self, Kernel};
 
 /// The policy that judges this packet. The generation is read once per packet, so that no packet
 /// sees two policies.
@@ -24,7 +26,7 @@ impl Policy {
         if generation == 0 {
             return None;
         }
-        Some(Self { generation, entry: maps::policy(generation)? })
+        Some(Self { generation, entry: Kernel.policy(generation)? })
     }
 
     /// What a packet of this class and family is to the rest of the program.

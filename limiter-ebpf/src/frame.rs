@@ -3,10 +3,8 @@
 use aya_ebpf::helpers::generated::bpf_xdp_get_buff_len;
 use aya_ebpf::programs::XdpContext;
 use limiter_common::frame::{Frame, MAX_OFFSET};
+use limiter_common::judge::{Notes, facts};
 use limiter_common::packet::Parsed;
-
-use crate::facts;
-use crate::maps::Notes;
 
 /// Bytes of the whole frame, Ethernet header included, in however many buffers it came.
 #[inline(always)]

@@ -3,23 +3,24 @@
 use limiter_common::border::{Subject, Taken, Why};
 use limiter_common::counters::RuleCount;
 use limiter_common::hash::Seed;
+use limiter_common::judge::{Maps, Notes, ask};
 use limiter_common::layout::{Bypass, MAX_CLASSES, MAX_RULES, RuleSet};
 use limiter_common::ticket::Answer;
 use limiter_common::verdict::Exit;
 
-use crate::maps::{self, Notes};
+use crate::border::fill;
+use crate::maps::Kernel;
 use crate::stats;
-use crate::ticket::{self, fill};
 
 /// Judges the packet in the notes by its set of rules. `now` is Unix time in nanoseconds.
 #[inline(always)]
 pub fn limit(seed: Seed, notes: &Notes, now: u64, length: u32) -> Exit {
     let subject = Subject(notes.subject.get());
-    let Some(set) = maps::set(subject) else {
+    let Some(set) = Kernel.set(subject) else {
         return Exit::NoPolicy;
     };
     if set.enforced() != 0 {
-        let taken = match ticket::ask(seed, notes, now, length) {
+        let taken = match ask(Kernel, seed, notes, now, length) {
             Answer::Pass => Taken::ONE,
             Answer::Refuse(taken) => taken,
             Answer::Ask => fill(notes, now, length),
@@ -66,18 +67,18 @@ const ASK: u32 = u32::MAX;
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn shadow(i: u32, now: u64, length: u32) -> u32 {
-    let Some(notes) = maps::notes() else {
+    let Some(notes) = Kernel.notes() else {
         return 0;
     };
     let class = Subject(notes.class.get());
-    let (Some(set), Some(meta)) = (maps::set(class), maps::meta()) else {
+    let (Some(set), Some(meta)) = (Kernel.set(class), Kernel.meta()) else {
         return 0;
     };
     if i >= set.shadow() {
         return 0;
     }
     notes.subject.set(class.with_set(MAX_CLASSES | set.place(set.enforced().wrapping_add(i))).0);
-    notes.taken.set(match ticket::ask(meta.seed(), notes, now, length) {
+    notes.taken.set(match ask(Kernel, meta.seed(), notes, now, length) {
         Answer::Pass => Taken::ONE.0,
         Answer::Refuse(taken) => taken.0,
         Answer::Ask => ASK,
@@ -88,10 +89,10 @@ extern "C" fn shadow(i: u32, now: u64, length: u32) -> u32 {
 #[inline(never)]
 #[unsafe(no_mangle)]
 extern "C" fn count_shadow(i: u32, length: u32) -> u32 {
-    let Some(notes) = maps::notes() else {
+    let Some(notes) = Kernel.notes() else {
         return 0;
     };
-    let Some(set) = maps::set(Subject(notes.class.get())) else {
+    let Some(set) = Kernel.set(Subject(notes.class.get())) else {
         return 0;
     };
     let taken = Taken(notes.taken.get());

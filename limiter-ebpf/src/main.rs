@@ -6,17 +6,15 @@
 #![feature(core_intrinsics, asm_experimental_arch)]
 #![expect(internal_features, reason = "BPF has no other way to an atomic compare-and-swap")]
 
+mod border;
 mod classify;
 mod clock;
 mod facts;
 mod frame;
-mod level;
 mod limit;
 mod maps;
-mod pool;
 mod program;
 mod stats;
-mod take;
-mod ticket;
+mod table;
 mod trace;
 mod verdict;

@@ -13,21 +13,23 @@
 //! | NOTES | –, per CPU | program | program, within one packet | – |
 //! | TEST_CLOCK | – | tests | program, if loaded for tests | – |
 
-use core::cell::UnsafeCell;
-
 use aya_ebpf::macros::map;
 use aya_ebpf::maps::{Array, PerCpuArray};
-use limiter_common::border::Subject;
-use limiter_common::clock::{Tick, WindowLength};
-use limiter_common::counters::{Count, ROWS};
-use limiter_common::key::Level;
+use limiter_common::border::{Drawn, Subject};
+use limiter_common::bucket::Room;
+use limiter_common::counters::{Count, ROWS, RuleCount};
+use limiter_common::judge::{Maps, Notes};
 use limiter_common::layout::{
     AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,
-    MAX_RULES, MAX_SETS, Meta, PREFIX_TICKETS, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry,
-    RuleSet, SLOTS, TICKETS_PER_PAGE,
+    MAX_RULES, MAX_SETS, Meta, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry, RuleSet, SLOTS,
+    TICKETS_PER_PAGE,
 };
-use limiter_common::take::Memory;
+use limiter_common::take::Step;
 use limiter_common::ticket::Ticket;
+use limiter_common::want::Want;
+
+use crate::table::TableBucket;
+use crate::{border, stats};
 
 /// The daemon reads and writes single fields while the program runs. Without the flag, an array's
 /// values begin 56 bytes past a cache line: buckets would straddle two.
@@ -44,133 +46,6 @@ pub struct BucketAddresses([AddressEntry; SLOTS as usize]);
 /// Many values in one, so that only one line is fetched for one of them.
 #[repr(C)]
 pub struct Page<T, const N: usize>([T; N]);
-
-/// The packet that this CPU is at, for the functions that ask its pools: which rules, when, its key and
-/// hash at each level, what each level has room for, where in its bucket each key was seen, which rules
-/// were debited. (As arguments and
-/// on the stack, Linux 6.1 would follow each value, and there is no stack for all of it.)
-#[repr(C)]
-pub struct Notes {
-    pub found: Note<u32>,
-    pub family: Note<u32>,
-    pub protocol: Note<u32>,
-    pub kind: Note<u32>,
-    pub port: Note<u32>,
-    pub taken: Note<u32>,
-    /// The operator's word, as a number: read once per packet, and looked at only for a refusal.
-    pub bypass: Note<u32>,
-    /// Not 0: no chunk is wanted.
-    pub single: Note<u32>,
-    pub class: Note<u64>,
-    pub subject: Note<u64>,
-    pub now: Note<u64>,
-    pub tick: Note<u64>,
-    pub source: Note<u64>,
-    debited: Note<u64>,
-    forgotten: Note<u64>,
-    hash: [Note<u64>; 4],
-    pub length: Note<u32>,
-    reserved: Note<u32>,
-    rooms: [Note<u32>; 4],
-    tickets: [Note<u32>; 4],
-    edges: [Edge; 16],
-    places: [Note<u32>; 128],
-}
-
-/// Where the window of a length ends that holds a tick: kept from one packet to the next, since a division
-/// costs as much as many of the other steps together.
-#[repr(C)]
-struct Edge {
-    tick: Note<u64>,
-    end: Note<u64>,
-    window: Note<u64>,
-}
-
-/// A number in this CPU's memory. Accesses are volatile, so that it really lies there.
-#[repr(transparent)]
-pub struct Note<T>(UnsafeCell<T>);
-
-// SAFETY: each CPU has its own, and programs don't interrupt each other on one CPU.
-unsafe impl<T> Sync for Note<T> {}
-
-impl<T: Copy> Note<T> {
-    #[inline(always)]
-    pub fn get(&self) -> T {
-        // SAFETY: this CPU's own map value, and nothing else on this CPU runs meanwhile.
-        unsafe { self.0.get().read_volatile() }
-    }
-
-    #[inline(always)]
-    pub fn set(&self, value: T) {
-        // SAFETY: as above.
-        unsafe { self.0.get().write_volatile(value) }
-    }
-}
-
-impl Notes {
-    #[inline(always)]
-    pub fn set_time(&self, now: u64, length: u32) {
-        self.now.set(now);
-        self.tick.set(Tick::from_unix_nanos(now).0);
-        self.length.set(length);
-    }
-
-    /// The end of the window of this length that holds the packet's tick.
-    #[inline(always)]
-    pub fn end_of(&self, window: WindowLength) -> Tick {
-        let (edge, length) = (&self.edges[window.ticks() as usize & 15], window.ticks() as u64);
-        if edge.tick.get() != self.tick.get() || edge.window.get() != length {
-            edge.end.set(window.end_of(Tick(self.tick.get())).0);
-            edge.tick.set(self.tick.get());
-            edge.window.set(length);
-        }
-        Tick(edge.end.get())
-    }
-
-    /// Which ticket of a coarse level is the packet's: [`ticket_at`].
-    #[inline(always)]
-    pub fn ticket(&self, level: usize) -> &Note<u32> {
-        &self.tickets[level & 3]
-    }
-
-    /// The same number, as one of which the verifier knows nothing: it would follow each way in which it
-    /// came about.
-    #[inline(always)]
-    pub fn forget(&self, number: u64) -> u64 {
-        self.forgotten.set(number);
-        self.forgotten.get()
-    }
-
-    /// What a level was seen to have room for.
-    #[inline(always)]
-    pub fn room(&self, level: usize) -> &Note<u32> {
-        &self.rooms[level & 3]
-    }
-
-    /// The hash of the packet's key at a level.
-    #[inline(always)]
-    pub fn hash(&self, level: usize) -> &Note<u64> {
-        &self.hash[level & 3]
-    }
-
-    /// Where the key of a rule and level was seen, by [`crate::pool::name`].
-    #[inline(always)]
-    pub fn place(&self, name: usize) -> &Note<u32> {
-        &self.places[name & 127]
-    }
-}
-
-impl Memory for &Notes {
-    #[inline(always)]
-    fn get(&self) -> u64 {
-        self.debited.get()
-    }
-
-    #[inline(always)]
-    fn set(&self, number: u64) {
-        self.debited.set(number);
-    }
-}
 
 #[map]
 static META: Array<Meta> = Array::with_max_entries(1, MMAPABLE);
@@ -217,13 +92,114 @@ fn constant(value: &'static u32) -> u32 {
 }
 
 #[inline(always)]
-pub fn meta() -> Option<&'static Meta> {
-    META.get(0)
+fn words(bucket: u32) -> Option<*mut u64> {
+    Some(TABLE.get_ptr_mut(bucket)?.cast())
 }
 
-#[inline(always)]
-pub fn policy(generation: u32) -> Option<&'static PolicyEntry> {
-    POLICY.get(generation & 1)
+/// The maps, for [`limiter_common::judge`].
+#[derive(Clone, Copy)]
+pub struct Kernel;
+
+impl Maps for Kernel {
+    type Bucket = TableBucket;
+
+    #[inline(always)]
+    fn meta(self) -> Option<&'static Meta> {
+        META.get(0)
+    }
+
+    #[inline(always)]
+    fn policy(self, generation: u32) -> Option<&'static PolicyEntry> {
+        POLICY.get(generation & 1)
+    }
+
+    #[inline(always)]
+    fn set(self, subject: Subject) -> Option<&'static RuleSet> {
+        SETS.get((subject.generation() & 1) * MAX_SETS + subject.set())
+    }
+
+    #[inline(always)]
+    fn rule(self, generation: u32, place: u32) -> Option<&'static RuleEntry> {
+        RULES.get((generation & 1) * MAX_RULES + (place & (MAX_RULES - 1)))
+    }
+
+    #[inline(always)]
+    fn bucket_mask(self) -> u32 {
+        constant(&BUCKET_MASK)
+    }
+
+    #[inline(always)]
+    fn touch(self, bucket: u32) {
+        if let Some(words) = words(bucket) {
+            // SAFETY: the first word of a bucket. Nobody needs it, so nobody waits for it.
+            unsafe { words.read_volatile() };
+        }
+    }
+
+    #[inline(always)]
+    fn set_address(self, bucket: u32, slot: u32, entry: AddressEntry) {
+        let Some(addresses) = ADDRESSES.get_ptr_mut(bucket) else {
+            return;
+        };
+        let slot = (slot & (SLOTS - 1)) as usize;
+        // SAFETY: the map's value is eight entries and `slot` is below eight. Another CPU may write the
+        // same entry: readers believe one only if it hashes back to the word beside it.
+        unsafe { addresses.cast::<AddressEntry>().add(slot).write(entry) }
+    }
+
+    #[inline(always)]
+    fn share(self) -> u32 {
+        constant(&SHARE)
+    }
+
+    #[inline(always)]
+    fn notes(self) -> Option<&'static Notes> {
+        // SAFETY: a map's value lives as long as the program, and all in it may change under a reference.
+        NOTES.get_ptr(0).map(|notes| unsafe { &*notes })
+    }
+
+    #[inline(always)]
+    fn ticket(self, number: u32) -> Option<&'static mut Ticket> {
+        let page = TICKETS.get_ptr_mut(number / TICKETS_PER_PAGE)?;
+        // SAFETY: the map's value is a page of so many tickets, this CPU's own, and nothing else on this
+        // CPU runs meanwhile.
+        Some(unsafe { &mut *page.cast::<Ticket>().add((number % TICKETS_PER_PAGE) as usize) })
+    }
+
+    #[inline(always)]
+    fn ticket_mask(self) -> u32 {
+        constant(&TICKET_MASK)
+    }
+
+    #[inline(always)]
+    fn bucket(self, number: u32) -> Option<TableBucket> {
+        Some(TableBucket { words: words(number)? })
+    }
+
+    #[inline(always)]
+    fn count(self, row: u32, what: RuleCount, length: u32) {
+        stats::rule(row, what, length);
+    }
+
+    #[inline(always)]
+    fn look(self, name: u32, want: Want) -> Room {
+        border::look(name, want)
+    }
+
+    #[inline(always)]
+    fn draw(self, name: u32, want: Want) -> Step {
+        border::draw(name, want)
+    }
+
+    #[inline(always)]
+    fn find(self, name: u32) {
+        border::pool_find(name);
+    }
+
+    #[inline(always)]
+    fn give_back(self, drawn: Drawn, name: u32, want: Want) {
+        border::give_back(drawn, name, want);
+    }
 }
 
 #[inline(always)]
@@ -231,81 +207,10 @@ pub fn classifier(generation: u32) -> Option<&'static Classifier> {
     CLASSIFIER.get(generation & 1)
 }
 
-/// The rules that judge a subject.
-#[inline(always)]
-pub fn set(subject: Subject) -> Option<&'static RuleSet> {
-    SETS.get((subject.generation() & 1) * MAX_SETS + subject.set())
-}
-
-#[inline(always)]
-pub fn rule(generation: u32, place: u32) -> Option<&'static RuleEntry> {
-    RULES.get((generation & 1) * MAX_RULES + (place & (MAX_RULES - 1)))
-}
-
-#[inline(always)]
-pub fn bucket_mask() -> u32 {
-    constant(&BUCKET_MASK)
-}
-
-/// The first of a bucket's eight words.
-#[inline(always)]
-pub fn words(bucket: u32) -> Option<*mut u64> {
-    Some(TABLE.get_ptr_mut(bucket)?.cast())
-}
-
-/// Begins to fetch the bucket; what follows runs while the memory is at it.
-#[inline(always)]
-pub fn touch(bucket: u32) {
-    if let Some(words) = words(bucket) {
-        // SAFETY: the first word of a bucket. Nobody needs it, so nobody waits for it.
-        unsafe { words.read_volatile() };
-    }
-}
-
-#[inline(always)]
-pub fn set_address(bucket: u32, slot: u32, entry: AddressEntry) {
-    let Some(addresses) = ADDRESSES.get_ptr_mut(bucket) else {
-        return;
-    };
-    let slot = (slot & (SLOTS - 1)) as usize;
-    // SAFETY: the map's value is eight entries and `slot` is below eight. Another CPU may write the
-    // same entry: readers believe one only if it hashes back to the word beside it.
-    unsafe { addresses.cast::<AddressEntry>().add(slot).write(entry) }
-}
-
 /// This CPU's row of counters.
 #[inline(always)]
 pub fn counter(row: u32) -> Option<*mut Count> {
     COUNTERS.get_ptr_mut(row)
-}
-
-/// The number of a level's ticket at a place: any number; at the total level a set's.
-#[inline(always)]
-pub fn ticket_number(level: Level, place: u32) -> u32 {
-    match level {
-        Level::Total => place & (MAX_SETS - 1),
-        Level::Prefix => MAX_SETS + (place & (PREFIX_TICKETS - 1)),
-        Level::Source => COARSE_PAGES * TICKETS_PER_PAGE + (place & constant(&TICKET_MASK)),
-    }
-}
-
-/// This CPU's ticket with a number.
-#[inline(always)]
-pub fn ticket_at(at: u32) -> Option<*mut Ticket> {
-    let page = TICKETS.get_ptr_mut(at / TICKETS_PER_PAGE)?;
-    // SAFETY: the map's value is a page of so many tickets.
-    Some(unsafe { page.cast::<Ticket>().add((at % TICKETS_PER_PAGE) as usize) })
-}
-
-#[inline(always)]
-pub fn share() -> u32 {
-    constant(&SHARE)
-}
-
-#[inline(always)]
-pub fn notes() -> Option<&'static Notes> {
-    // SAFETY: a map's value lives as long as the program, and all in it may change under a reference.
-    NOTES.get_ptr(0).map(|notes| unsafe { &*notes })
 }
 
 /// The operator's word: a [`Bypass`] as a number.

@@ -1,11 +1,13 @@
 //! Entry point: runs the stages for one frame.
 
 use aya_ebpf::{macros::xdp, programs::XdpContext};
+use limiter_common::judge::facts::TO_JUDGE;
+use limiter_common::judge::{Maps, Notes};
 use limiter_common::layout::{Bypass, Meta};
 use limiter_common::verdict::Exit;
 
 use crate::limit::limit;
-use crate::maps::Notes;
+use crate::maps::Kernel;
 use crate::{clock, facts, frame, maps, trace, verdict};
 
 /// `frags`: interfaces with an MTU above a page hand over frames in several buffers; headers lie in
@@ -14,7 +16,7 @@ use crate::{clock, facts, frame, maps, trace, verdict};
 pub fn limiter(context: XdpContext) -> u32 {
     let length = frame::length(&context);
     let bypass = maps::bypass();
-    let exit = match (maps::meta(), maps::notes()) {
+    let exit = match (Kernel.meta(), Kernel.notes()) {
         _ if bypass == Bypass::Pass as u32 => Exit::BypassPass,
         (Some(meta), Some(notes)) => {
             notes.bypass.set(bypass);
@@ -28,7 +30,7 @@ pub fn limiter(context: XdpContext) -> u32 {
 #[inline(always)]
 fn decide(context: &XdpContext, meta: &Meta, notes: &Notes, length: u32) -> Exit {
     let exit = facts::find_out(context, meta, length, notes);
-    if exit != facts::TO_JUDGE {
+    if exit != TO_JUDGE {
         return Exit::from_number(exit);
     }
     let exit = limit(meta.seed(), notes, clock::now(meta), length);

@@ -2,10 +2,10 @@
 //! place, so that no way out of the program goes around them.
 
 use aya_ebpf::bindings::xdp_action;
+use limiter_common::judge::Notes;
 use limiter_common::layout::Bypass;
 use limiter_common::verdict::Exit;
 
-use crate::maps::Notes;
 use crate::stats;
 
 /// The exit under the operator's bypass.

@@ -64,9 +64,10 @@ impl Program {
     /// As [`Program::load`].
     #[must_use]
     pub fn pinned(pins: &Pins) -> Self {
-        let options = Options { buckets: 1 << 10, test_clock: true, trace: false };
+        let options = Options { buckets: 1 << 10, test_clock: true, ..Options::default() };
         let opened = Datapath::open(pins, options).unwrap_or_else(|error| panic!("{error}"));
-        let mut program = Self { datapath: opened.0, version: 0, now_ms: 0 };
+        let mut program =
+            Self { datapath: opened.0, version: 0, now_ms: 0, ready: OnceLock::new() };
         program.at(0);
         program
     }

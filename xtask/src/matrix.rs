@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// 5.10, 6.1, 6.12 or newest; all of them if none is named
     #[arg(value_parser = KERNELS.map(|kernel| kernel.name))]
     kernels: Vec<String>,
+    /// Only tests whose names contain one of these words
+    #[arg(long, value_name = "WORD")]
+    tests: Vec<String>,
     /// What became of each, as one line of JSON
     #[arg(long)]
     json: bool,
@@ -94,7 +97,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let asked = |kernel: &&Kernel| {
         args.kernels.is_empty() || args.kernels.iter().any(|name| name == kernel.name)
     };
-    let rows = boot_all(KERNELS.iter().filter(asked), true)?;
+    let rows = boot_all(KERNELS.iter().filter(asked), true, &args.tests.join(" "))?;
     let tally = tally(&rows);
     if args.json {
         println!("{}", json(&rows));
@@ -117,7 +120,7 @@ pub(crate) fn for_test(strict: bool) -> Result<Tally> {
         return Ok(Tally { skipped: 2, ..Tally::default() });
     }
     let kernels = KERNELS.iter().filter(|kernel| FOR_TEST.contains(&kernel.name));
-    Ok(tally(&boot_all(kernels, strict)?))
+    Ok(tally(&boot_all(kernels, strict, "")?))
 }
 
 /// Instructions that the oldest supported kernel's verifier looks at, of the program as it ships and of
@@ -137,12 +140,16 @@ pub(crate) fn verified_on_oldest() -> Result<u32> {
     }
 }
 
-fn boot_all(kernels: impl Iterator<Item = &'static Kernel>, strict: bool) -> Result<Vec<Row>> {
+fn boot_all(
+    kernels: impl Iterator<Item = &'static Kernel>,
+    strict: bool,
+    filters: &str,
+) -> Result<Vec<Row>> {
     let tests = guest::build_tests()?;
     let kernels: Vec<&Kernel> = kernels.collect();
     let mut rows = Vec::new();
     for some in kernels.chunks(AT_ONCE) {
-        for (kernel, outcome) in boot_some(some, &tests) {
+        for (kernel, outcome) in boot_some(some, &tests, filters) {
             let word = word(kernel, outcome.end, strict);
             report(kernel, &outcome, word);
             rows.push((kernel, outcome, word));
@@ -155,12 +162,13 @@ fn boot_all(kernels: impl Iterator<Item = &'static Kernel>, strict: bool) -> Res
 fn boot_some(
     kernels: &[&'static Kernel],
     tests: &Path,
+    filters: &str,
 ) -> impl Iterator<Item = (&'static Kernel, Outcome)> {
     // One apt at a time.
     let fetched: Vec<Result<()>> =
         kernels.iter().map(|kernel| archive::fetch(kernel.source, &kernel.folder())).collect();
     let outcomes: Vec<Outcome> = thread::scope(|scope| {
-        let boot = |(kernel, fetched)| scope.spawn(move || boot(kernel, fetched, tests, ""));
+        let boot = |(kernel, fetched)| scope.spawn(move || boot(kernel, fetched, tests, filters));
         let machines: Vec<_> = kernels.iter().copied().zip(fetched).map(boot).collect();
         let crashed = |_| Outcome::new(End::Otherwise, "xtask itself crashed");
         machines.into_iter().map(|machine| machine.join().unwrap_or_else(crashed)).collect()
@@ -173,10 +181,11 @@ fn boot(kernel: &Kernel, fetched: Result<()>, tests: &Path, filters: &str) -> Ou
         return Outcome::new(End::NoKernel, format!("no kernel: {error:#}"));
     }
     let (folder, started) = (kernel.folder(), Instant::now());
-    let mut outcome = match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
-        Ok(run) => judge(kernel.wanted, &run),
-        Err(error) => Outcome::new(End::Otherwise, format!("{error:#}")),
-    };
+    let mut outcome =
+        match guest::initramfs(&folder, tests, filters).and_then(|()| machine::boot(&folder)) {
+            Ok(run) => judge(kernel.wanted, &run),
+            Err(error) => Outcome::new(End::Otherwise, format!("{error:#}")),
+        };
     outcome.seconds = started.elapsed().as_secs_f32();
     outcome
 }

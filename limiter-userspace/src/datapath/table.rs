@@ -143,7 +143,7 @@ impl Table {
 
     /// Clears words that no window needs, in every bucket, and returns how many. See [`clear_dead`] for what
     /// must be true of `now`.
-    pub(super) fn clear_dead(&self, now: Tick, span: u32) -> u64 {
+    pub fn clear_dead(&self, now: Tick, span: u32) -> u64 {
         let buckets = self.words.words().chunks_exact(SLOTS_PER_BUCKET).map(Shared);
         buckets.map(|bucket| u64::from(clear_dead(&bucket, now, span))).sum()
     }

@@ -4,9 +4,10 @@
 use limiter_common::counters::{Count, ROWS};
 use limiter_common::key::Level;
 use limiter_common::layout::{
-    AddressEntry, Classifier, GENERATIONS, MAX_RULES, MAX_SETS, Meta, PolicyEntry,
-    RULE_ROWS, RegistryEntry, RuleEntry, SLOTS,
+    AddressEntry, COARSE_PAGES, Classifier, DEFAULT_TICKETS, GENERATIONS, MAX_RULES, MAX_SETS,
+    Meta, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry, RuleSet, SLOTS, TICKETS_PER_PAGE,
 };
+use limiter_common::ticket::Ticket;
 use limiter_common::word::Word;
 use serde::Serialize;
 
@@ -49,12 +50,13 @@ pub struct Memory {
 
 /// What all maps take together, part by part. The one place that knows: a new map is a new row.
 #[must_use]
-pub fn memory(buckets: u32, cpus: u32) -> [Memory; 4] {
+pub fn memory(buckets: u32, cpus: u32) -> [Memory; 5] {
     let (slots, _) = keys_of(buckets);
+    let tickets = u64::from(COARSE_PAGES * TICKETS_PER_PAGE + DEFAULT_TICKETS);
     let part = |what, count: u64, size: usize| Memory { what, bytes: count * size as u64 };
     let generation = size_of::<PolicyEntry>()
         + size_of::<Classifier>()
-        + MAX_CLASSES as usize * size_of::<ClassEntry>()
+        + MAX_SETS as usize * size_of::<RuleSet>()
         + MAX_RULES as usize * size_of::<RuleEntry>();
     let rules = GENERATIONS as usize * generation
         + RULE_ROWS as usize * size_of::<RegistryEntry>()
@@ -64,6 +66,7 @@ pub fn memory(buckets: u32, cpus: u32) -> [Memory; 4] {
         part("addresses", slots, size_of::<AddressEntry>()),
         part("rules", 1, rules),
         // Once for each CPU:
+        part("tickets", tickets * u64::from(cpus), size_of::<Ticket>()),
         part("counters", u64::from(ROWS) * u64::from(cpus), size_of::<Count>()),
     ]
 }

@@ -7,6 +7,9 @@
 #![feature(core_intrinsics, asm_experimental_arch)]
 #![expect(internal_features, reason = "BPF has no other way to an atomic addition")]
 
+#[expect(dead_code, reason = "no packet is judged")]
+#[path = "../../../../limiter-ebpf/src/border.rs"]
+mod border;
 #[path = "../../../../limiter-ebpf/src/classify.rs"]
 mod classify;
 #[path = "../../../../limiter-ebpf/src/clock.rs"]
@@ -15,12 +18,13 @@ mod clock;
 mod facts;
 #[path = "../../../../limiter-ebpf/src/frame.rs"]
 mod frame;
-#[expect(dead_code, reason = "the table and what belongs to it stay unused")]
 #[path = "../../../../limiter-ebpf/src/maps.rs"]
 mod maps;
 #[expect(dead_code, reason = "no rule is judged, so none is counted")]
 #[path = "../../../../limiter-ebpf/src/stats.rs"]
 mod stats;
+#[path = "../../../../limiter-ebpf/src/table.rs"]
+mod table;
 #[path = "../../../../limiter-ebpf/src/verdict.rs"]
 mod verdict;
 

@@ -4,11 +4,13 @@
 use aya_ebpf::macros::xdp;
 use aya_ebpf::programs::XdpContext;
 use limiter_common::border::Subject;
+use limiter_common::judge::facts::TO_JUDGE;
+use limiter_common::judge::{Maps, Notes};
 use limiter_common::key::{Family, Source};
 use limiter_common::layout::Bypass;
 use limiter_common::verdict::Exit;
 
-use crate::maps::Notes;
+use crate::maps::Kernel;
 use crate::{clock, facts, frame, maps, verdict};
 
 /// Every packet that rules apply to is counted as refused, and dropped.
@@ -29,12 +31,12 @@ pub struct Judged {
 pub fn run(context: &XdpContext, judge: impl FnOnce(&Notes, u64) -> Exit) -> u32 {
     let length = frame::length(context);
     let bypass = maps::bypass();
-    let exit = match (maps::meta(), maps::notes()) {
+    let exit = match (Kernel.meta(), Kernel.notes()) {
         _ if bypass == Bypass::Pass as u32 => Exit::BypassPass,
         (Some(meta), Some(notes)) => {
             notes.bypass.set(bypass);
             let exit = match facts::find_out(context, meta, length, notes) {
-                facts::TO_JUDGE => judge(notes, clock::now(meta)),
+                TO_JUDGE => judge(notes, clock::now(meta)),
                 exit => Exit::from_number(exit),
             };
             verdict::bypassed(exit, notes)
@@ -48,7 +50,7 @@ pub fn run(context: &XdpContext, judge: impl FnOnce(&Notes, u64) -> Exit) -> u32
 #[inline(always)]
 pub fn judged(notes: &Notes) -> Judged {
     let subject = Subject(notes.subject.get());
-    let rules = match maps::set(subject) {
+    let rules = match Kernel.set(subject) {
         Some(set) => set.enforced_bits(),
         None => 0,
     };

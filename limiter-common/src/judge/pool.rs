@@ -1,60 +1,19 @@
 //! One pool of one rule: its bucket in the table, and the claim's steps on it.
-//! Each step is a function of its own for the verifier, which then checks it once instead of once per rule
-//! and level.
 
-use core::intrinsics::{AtomicOrdering, atomic_cxchg};
-
-use limiter_common::border::Subject;
-use limiter_common::bucket::{self, Ask, Bucket, Claim, Place, Room};
-use limiter_common::clock::Tick;
-use limiter_common::counters::RuleCount;
-use limiter_common::hash::KeyHash;
-use limiter_common::key::{Level, Source};
-use limiter_common::layout::{AddressEntry, RuleEntry};
-use limiter_common::take::Step;
-use limiter_common::want::Want;
-use limiter_common::word::Word;
-
-use crate::maps::{self, Notes};
-use crate::stats;
-
-/// A bucket of the table: eight words in a cache line, shared by all CPUs and the daemon.
-struct TableBucket {
-    words: *mut u64,
-}
-
-impl TableBucket {
-    #[inline(always)]
-    fn word(&self, slot: u32) -> *mut u64 {
-        // SAFETY: the map's value is eight words, and `slot` is below eight.
-        unsafe { self.words.add((slot & (Self::SLOTS - 1)) as usize) }
-    }
-}
-
-impl Bucket for TableBucket {
-    #[inline(always)]
-    fn load(&self, slot: u32) -> Word {
-        // SAFETY: an aligned word of a map's value; the read is one instruction. (LLVM can't select
-        // a relaxed atomic load for BPF, a volatile one is the same instruction.)
-        Word(unsafe { self.word(slot).read_volatile() })
-    }
-
-    #[inline(always)]
-    fn exchange(&self, slot: u32, old: Word, new: Word) -> bool {
-        // SAFETY: an aligned word of a map's value.
-        unsafe {
-            atomic_cxchg::<u64, { AtomicOrdering::SeqCst }, { AtomicOrdering::SeqCst }>(
-                self.word(slot),
-                old.0,
-                new.0,
-            )
-            .1
-        }
-    }
-}
+use super::{Maps, Notes};
+use crate::border::Subject;
+use crate::bucket::{self, Ask, Claim, Place, Room};
+use crate::clock::Tick;
+use crate::counters::RuleCount;
+use crate::hash::KeyHash;
+use crate::key::{Level, Source};
+use crate::layout::{AddressEntry, RuleEntry};
+use crate::take::Step;
+use crate::want::Want;
 
 /// A rule's pool for the key that the packet in this CPU's notes has at a level.
-struct Pool {
+struct Pool<M> {
+    maps: M,
     rule: &'static RuleEntry,
     notes: &'static Notes,
     hash: KeyHash,
@@ -69,14 +28,14 @@ pub fn name(generation: u32, level: u32) -> u32 {
     level << 5 | generation << 7
 }
 
-impl Pool {
+impl<M: Maps> Pool<M> {
     /// `None` if the rule doesn't limit the level.
     #[inline(always)]
-    fn open(name: u32) -> Option<Self> {
-        let (notes, rule) = (maps::notes()?, maps::rule(name >> 7, name)?);
+    fn open(maps: M, name: u32) -> Option<Self> {
+        let (notes, rule) = (maps.notes()?, maps.rule(name >> 7, name)?);
         rule.limit(Level::from_index(name >> 5))?;
         let hash = KeyHash(notes.hash((name >> 5) as usize).get());
-        Some(Self { rule, notes, hash, now: Tick(notes.tick.get()), name })
+        Some(Self { maps, rule, notes, hash, now: Tick(notes.tick.get()), name })
     }
 
     #[inline(always)]
@@ -92,12 +51,12 @@ impl Pool {
 
     #[inline(always)]
     fn bucket(&self) -> u32 {
-        self.hash.bucket(self.rule.group(), maps::bucket_mask())
+        self.hash.bucket(self.rule.group(), self.maps.bucket_mask())
     }
 
     #[inline(always)]
-    fn words(&self) -> Option<TableBucket> {
-        Some(TableBucket { words: maps::words(self.bucket())? })
+    fn words(&self) -> Option<M::Bucket> {
+        self.maps.bucket(self.bucket())
     }
 
     /// What to ask for `cost`, or better `more`.
@@ -111,8 +70,8 @@ impl Pool {
             limit: self.rule.limit(self.level())?,
             cost,
             more,
-            share: maps::share(),
-            span: maps::policy(self.name >> 7)?.span,
+            share: self.maps.share(),
+            span: self.maps.policy(self.name >> 7)?.span,
             known_from: self.rule.known_from(),
             floor: bucket::floor(self.level()),
         })
@@ -123,43 +82,35 @@ impl Pool {
         let source =
             Source::from_bits(Subject(self.notes.subject.get()).family(), self.notes.source.get());
         let entry = AddressEntry::new(source.key(self.level()), self.rule.id());
-        maps::set_address(self.bucket(), slot, entry);
+        self.maps.set_address(self.bucket(), slot, entry);
     }
 
     #[inline(always)]
-    fn count(&self, what: RuleCount, want: u64) {
-        stats::rule(self.rule.row(), what, Want(want).least().1);
+    fn count(&self, what: RuleCount, want: Want) {
+        self.maps.count(self.rule.row(), what, want.least().1);
     }
 }
 
 /// Looks again where the key is, or could go, and notes it.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn find(name: u32) -> u32 {
-    if let Some(pool) = Pool::open(name)
+#[inline(always)]
+pub fn find(maps: impl Maps, name: u32) {
+    if let Some(pool) = Pool::open(maps, name)
         && let (Some(words), Some(ask)) = (pool.words(), pool.ask((0, 0)))
     {
         pool.notes.place(name as usize).set(bucket::find(&words, &ask).pack());
     }
-    0
 }
 
-/// What the pool has room for.
+/// What the pool has room for; notes where the key is, or could go.
 #[inline(always)]
-pub fn room(name: u32, want: u64) -> Room {
-    Room::from_number(pool_room(name, want))
-}
-
-#[inline(never)]
-#[unsafe(no_mangle)]
-extern "C" fn pool_room(name: u32, want: u64) -> u32 {
-    look(name, want).unwrap_or(Room::More) as u32
+pub fn look(maps: impl Maps, name: u32, want: Want) -> Room {
+    look_at(maps, name, want).unwrap_or(Room::More)
 }
 
 #[inline(always)]
-fn look(name: u32, want: u64) -> Option<Room> {
-    let pool = Pool::open(name)?;
-    let ask = pool.ask(Want(want).costs(pool.rule))?;
+fn look_at(maps: impl Maps, name: u32, want: Want) -> Option<Room> {
+    let pool = Pool::open(maps, name)?;
+    let ask = pool.ask(want.costs(pool.rule))?;
     let (room, place) = bucket::look(&pool.words()?, &ask);
     pool.notes.place(name as usize).set(place.pack());
     // Who is refused shall be known, also if it claimed only once.
@@ -171,17 +122,16 @@ fn look(name: u32, want: u64) -> Option<Room> {
     Some(room)
 }
 
-/// One try to take what is wanted: a packed [`Step`]. Called after [`room`], for the same pool.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn draw(name: u32, want: u64) -> u32 {
-    try_draw(name, want).unwrap_or(Step::Nothing).pack()
+/// One try to take what is wanted, where [`look`] or [`find`] have seen the key.
+#[inline(always)]
+pub fn draw(maps: impl Maps, name: u32, want: Want) -> Step {
+    try_draw(maps, name, want).unwrap_or(Step::Nothing)
 }
 
 #[inline(always)]
-fn try_draw(name: u32, want: u64) -> Option<Step> {
-    let pool = Pool::open(name)?;
-    let (cost, _) = Want(want).costs(pool.rule);
+fn try_draw(maps: impl Maps, name: u32, want: Want) -> Option<Step> {
+    let pool = Pool::open(maps, name)?;
+    let (cost, _) = want.costs(pool.rule);
     if cost == 0 {
         return None;
     }
@@ -206,14 +156,12 @@ fn try_draw(name: u32, want: u64) -> Option<Step> {
 }
 
 /// Gives back what was drawn, since another pool of the level refused.
-#[inline(never)]
-#[unsafe(no_mangle)]
-pub extern "C" fn pool_give_back(name: u32, want: u64) -> u32 {
-    if let Some(pool) = Pool::open(name) {
-        let (cost, _) = Want(want).costs(pool.rule);
+#[inline(always)]
+pub fn give_back(maps: impl Maps, name: u32, want: Want) {
+    if let Some(pool) = Pool::open(maps, name) {
+        let (cost, _) = want.costs(pool.rule);
         if let (Some(words), Some(ask)) = (pool.words(), pool.ask((cost, cost))) {
             bucket::refund(&words, &ask, Place::slot(pool.notes.place(name as usize).get()));
         }
     }
-    0
 }

@@ -2,27 +2,38 @@
 //! total before them. What a loop comes to goes through [`Notes::forget`]: the verifier would follow each
 //! way to come to it.
 
-use limiter_common::border::{Drawn, Space, Subject, Taken, Why};
-use limiter_common::bucket::Room;
-use limiter_common::key::Level;
-use limiter_common::layout::RuleSet;
-use limiter_common::take::{Step, draw_each, give_back_each, room_each};
-use limiter_common::ticket::Cover;
-use limiter_common::want::Want;
-
-use crate::maps::Notes;
-use crate::pool;
-use crate::ticket::{self, Open};
+use super::{Maps, Notes, Open, pool};
+use crate::border::{Drawn, Space, Subject, Taken, Why};
+use crate::bucket::Room;
+use crate::key::Level;
+use crate::layout::RuleSet;
+use crate::take::{Step, draw_each, room_each};
+use crate::ticket::Cover;
+use crate::want::Want;
 
 /// What sources have room for.
 #[inline(always)]
-pub fn source_look(notes: &Notes, set: &RuleSet, want: Want) -> Space {
-    if set.limits(Level::Source) { look(notes, set, Level::Source, want.0) } else { Space::MORE }
+pub(super) fn source_look(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    want: Want,
+) -> Space {
+    if set.limits(Level::Source) {
+        look(maps, notes, set, Level::Source, want.0)
+    } else {
+        Space::MORE
+    }
 }
 
 #[inline(always)]
-pub fn source_draw(notes: &Notes, set: &RuleSet, want: Want) -> Drawn {
-    if set.limits(Level::Source) { draw(notes, set, Level::Source, want.0) } else { Drawn(0) }
+pub(super) fn source_draw(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    want: Want,
+) -> Drawn {
+    if set.limits(Level::Source) { draw(maps, notes, set, Level::Source, want.0) } else { Drawn(0) }
 }
 
 /// In the notes as a level's room: nothing has to be drawn; the ticket has enough, or no rule limits it.
@@ -30,12 +41,12 @@ const ENOUGH: u32 = u32::MAX;
 
 /// Whether this CPU has a ticket for the packet's prefix, if one is needed.
 #[inline(always)]
-pub fn has_prefix_ticket(notes: &Notes, set: &RuleSet) -> bool {
+pub(super) fn has_prefix_ticket(maps: impl Maps, notes: &'static Notes, set: &RuleSet) -> bool {
     let (source, subject) = (notes.source.get(), Subject(notes.subject.get()));
     if !set.limits(Level::Prefix) {
         return true;
     }
-    match Open::find(source, Level::Prefix, subject, notes.now.get()) {
+    match Open::find(maps, source, Level::Prefix, subject, notes.now.get()) {
         Some(open) => open.ticket.holds(open.holder, open.moment),
         None => true,
     }
@@ -43,14 +54,20 @@ pub fn has_prefix_ticket(notes: &Notes, set: &RuleSet) -> bool {
 
 /// What prefixes or totals have room for, this CPU's ticket first.
 #[inline(always)]
-pub fn coarse_look(notes: &Notes, set: &'static RuleSet, level: Level, want: Want) -> Space {
+pub(super) fn coarse_look(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &'static RuleSet,
+    level: Level,
+    want: Want,
+) -> Space {
     let room = notes.room(level as usize);
     room.set(ENOUGH);
     if !set.limits(level) {
         return Space::MORE;
     }
     let (source, subject) = (notes.source.get(), Subject(notes.subject.get()));
-    let Some(open) = Open::find(source, level, subject, notes.now.get()) else {
+    let Some(open) = Open::find(maps, source, level, subject, notes.now.get()) else {
         return Space::MORE;
     };
     let mut open = open.own();
@@ -59,9 +76,9 @@ pub fn coarse_look(notes: &Notes, set: &'static RuleSet, level: Level, want: Wan
         Cover::Enough => Space::MORE,
         Cover::Refused(taken) => Space::new(Room::None, taken.place()),
         Cover::Lacks(lacks) => {
-            let space = look(notes, set, level, notes.forget(lacks.0));
+            let space = look(maps, notes, set, level, notes.forget(lacks.0));
             if space.room() == Room::None {
-                open.refuse(Taken::refused(Why::NoRoom, level, space.place()), notes);
+                open.refuse(maps, Taken::refused(Why::NoRoom, level, space.place()), notes);
             }
             room.set(space.room() as u32);
             space
@@ -71,12 +88,18 @@ pub fn coarse_look(notes: &Notes, set: &'static RuleSet, level: Level, want: Wan
 
 /// Draws what the ticket for prefix or total lacks.
 #[inline(always)]
-pub fn coarse_draw(notes: &Notes, set: &'static RuleSet, level: Level, want: Want) -> Drawn {
+pub(super) fn coarse_draw(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &'static RuleSet,
+    level: Level,
+    want: Want,
+) -> Drawn {
     let room = notes.room(level as usize).get();
     if room == ENOUGH {
         return Drawn(0);
     }
-    let Some(ticket) = ticket::at(notes.ticket(level as usize).get()) else {
+    let Some(ticket) = maps.ticket(notes.ticket(level as usize).get()) else {
         return Drawn(0);
     };
     let Cover::Lacks(lacks) = ticket.cover(want, notes.length.get(), set.byte_shift()) else {
@@ -84,7 +107,7 @@ pub fn coarse_draw(notes: &Notes, set: &'static RuleSet, level: Level, want: Wan
     };
     let lacks = if room == Room::More as u32 { lacks.chunk() } else { lacks.one() };
     let lacks = Want(notes.forget(lacks.0));
-    let drawn = draw(notes, set, level, lacks.0);
+    let drawn = draw(maps, notes, set, level, lacks.0);
     if drawn.complete() {
         let end = notes.end_of(set.window()).unix_nanos();
         ticket.add(lacks.least(), set.byte_shift(), end);
@@ -94,9 +117,15 @@ pub fn coarse_draw(notes: &Notes, set: &'static RuleSet, level: Level, want: Wan
 
 /// Takes what a source's ticket gets off the ticket of its prefix or total.
 #[inline(always)]
-pub fn coarse_spend(notes: &Notes, set: &RuleSet, level: Level, want: Want) {
+pub(super) fn coarse_spend(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    level: Level,
+    want: Want,
+) {
     if set.limits(level)
-        && let Some(ticket) = ticket::at(notes.ticket(level as usize).get())
+        && let Some(ticket) = maps.ticket(notes.ticket(level as usize).get())
     {
         let (packets, bytes) = want.least();
         ticket.spend(packets, bytes);
@@ -104,34 +133,25 @@ pub fn coarse_spend(notes: &Notes, set: &RuleSet, level: Level, want: Want) {
 }
 
 #[inline(always)]
-fn look(notes: &Notes, set: &RuleSet, level: Level, want: u64) -> Space {
+fn look(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: u64) -> Space {
     let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
-    Space(notes.forget(room_each(set, |place| pool::room(name | place, want)).0 as u64) as u32)
+    Space(notes.forget(room_each(set, |place| maps.look(name | place, Want(want))).0 as u64) as u32)
 }
 
 /// All pools of the level, or none.
 #[inline(always)]
-fn draw(notes: &Notes, set: &RuleSet, level: Level, want: u64) -> Drawn {
+fn draw(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: u64) -> Drawn {
     let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
     let step = |place| {
-        let step = Step::unpack(pool::draw(name | place, want));
+        let step = maps.draw(name | place, Want(want));
         if step == Step::Again {
-            pool::find(name | place);
+            maps.find(name | place);
         }
         step
     };
     let drawn = Drawn(notes.forget(draw_each(set, &notes, step).0));
     if !drawn.complete() {
-        level_give_back(drawn.0, name, want);
+        maps.give_back(drawn, name, Want(want));
     }
     drawn
-}
-
-#[inline(never)]
-#[unsafe(no_mangle)]
-extern "C" fn level_give_back(drawn: u64, name: u32, want: u64) -> u32 {
-    give_back_each(Drawn(drawn), |place| {
-        pool::pool_give_back(name | place, want);
-    });
-    0
 }
