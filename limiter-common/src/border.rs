@@ -216,6 +216,7 @@ const fn low(number: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::MAX_RULES;
 
     #[test]
     fn a_subject_comes_back() {
@@ -241,5 +242,46 @@ mod tests {
         }
         assert!(Drawn(0xffff_ffff).complete());
         assert_eq!((Taken::ONE.why(), Taken::CHUNK.why()), (None, None));
+    }
+
+    #[test]
+    fn every_set_and_family_has_a_low_half_of_its_own() {
+        let mut seen = std::collections::HashSet::new();
+        for family in [Family::V4, Family::V6] {
+            for set in 0..MAX_SETS {
+                let low = Subject::new(set, 2, family).low();
+                // The rest of the 16 bits is the level's: `Holder::name`.
+                assert!(low < 1 << 11 && seen.insert(low), "{set} {family:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_is_never_another_one() {
+        let all = [Taken::ONE, Taken::CHUNK, Taken::LESS];
+        for taken in all {
+            assert_eq!(all.iter().filter(|other| **other == taken).count(), 1);
+        }
+        for why in [Why::NoRoom, Why::Changing] {
+            for level in Level::ALL {
+                for place in 0..MAX_RULES {
+                    let taken = Taken::refused(why, level, place).with_row(place * 2 + 1);
+                    assert!(!all.contains(&taken));
+                    assert_eq!((taken.why(), taken.level()), (Some(why), level));
+                    assert_eq!((taken.place(), taken.row()), (place, place * 2 + 1));
+                    assert_eq!(Taken(u32::from(taken.low())), taken);
+                    assert_ne!(taken.low(), 0, "0 is no refusal on a ticket");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_space_comes_back() {
+        for room in [Room::None, Room::Cost, Room::More] {
+            let space = Space::new(room, 31);
+            assert_eq!((space.room(), space.place()), (room, 31));
+        }
+        assert_eq!(Space::MORE.room(), Room::More);
     }
 }

@@ -586,3 +586,6 @@ mod pod {
     unsafe impl aya::Pod for super::RegistryEntry {}
     unsafe impl aya::Pod for crate::counters::Count {}
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,6 +93,9 @@ const fn low(number: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::WindowLength;
+    use crate::layout::Unit;
+    use crate::quantum::MAX_BYTE_SHIFT;
 
     #[test]
     fn amounts_come_back() {
@@ -101,5 +104,29 @@ mod tests {
         assert_eq!(want.one(), Want::packet(1_514));
         assert_eq!(want.chunk(), Want::new((64, 96_896), (64, 96_896)));
         assert_eq!(Want::packet(u32::MAX).least(), (1, MAX_BYTES));
+    }
+
+    #[test]
+    fn a_rule_charges_packets_or_whole_quanta_of_bytes() {
+        let rule = |unit| RuleEntry::new(1, 0, WindowLength::MIN, unit, 0);
+        let bytes = |shift| rule(Unit::Bytes(Quantum::from_shift(shift).unwrap()));
+        let want = Want::new((1, 1_514), (10, 15_140));
+        assert_eq!(want.costs(&rule(Unit::Packets)), (1, 10));
+        assert_eq!(want.costs(&bytes(0)), (1_514, 15_140));
+        assert_eq!(want.costs(&bytes(4)), (95, 947));
+        // A ticket that has bytes left lacks packets alone, and the other way round.
+        assert_eq!(Want::new((1, 0), (1, 0)).costs(&bytes(4)), (0, 0));
+        assert_eq!(Want::new((0, 1), (0, 1)).costs(&rule(Unit::Packets)), (0, 0));
+    }
+
+    #[test]
+    fn bytes_are_rounded_up_to_the_quantum_and_never_twice() {
+        for shift in 0..=MAX_BYTE_SHIFT {
+            for bytes in [0, 1, 63, 64, 65, 1_514, 96_896] {
+                let rounded = Want::round(bytes, shift);
+                assert!(rounded >= bytes && rounded - bytes < 1 << shift, "{bytes} by {shift}");
+                assert_eq!(Want::round(rounded, shift), rounded);
+            }
+        }
     }
 }

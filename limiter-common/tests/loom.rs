@@ -7,8 +7,12 @@
 
 #[path = "loom/daemon.rs"]
 mod daemon;
+#[path = "loom/found.rs"]
+mod found;
 
-use limiter_common::bucket::{Ask, Bucket, Claim, attempt, claim, has_room, life, refund};
+use limiter_common::bucket::{
+    Ask, Bucket, Claim, Place, Room, attempt, claim, find, life, look, refund,
+};
 use limiter_common::clock::{Tick, WindowLength};
 use limiter_common::word::{Fingerprint, Heat, RESERVED, Word};
 use loom::sync::Arc;
@@ -75,9 +79,13 @@ fn ask(key: u64, now: Tick, limit: u32) -> Ask {
         fingerprint: Fingerprint::new(key),
         now,
         window: WINDOW,
+        end: WINDOW.end_of(now),
         limit,
         cost: 1,
+        more: 1,
+        share: 0,
         span: life(WINDOW),
+        known_from: 8,
         floor: Heat::Cold,
     }
 }
@@ -88,6 +96,11 @@ fn word(key: u64, end: Tick, heat: Heat, value: u32) -> Word {
 
 fn granted(answer: Claim) -> u32 {
     u32::from(matches!(answer, Claim::Granted { .. }))
+}
+
+/// A claim that begins once.
+fn once(bucket: &Pair, ask: &Ask) -> Option<Claim> {
+    attempt(bucket, ask, find(bucket, ask))
 }
 
 /// Each further one multiplies the runs; two already reach every pair of steps of two threads.
@@ -163,9 +176,9 @@ fn a_reservation_of_a_late_cpu_is_not_taken_for_a_word_by_the_next_window() {
         let bucket = Pair::new([word(7, late, Heat::Cold, 1), Word::EMPTY]);
         let others = [late, next].map(|now| {
             let bucket = bucket.clone();
-            thread::spawn(move || attempt(&*bucket, &ask(4, now, 2)))
+            thread::spawn(move || once(&bucket, &ask(4, now, 2)))
         });
-        let third = attempt(&*bucket, &ask(4, next, 2));
+        let third = once(&bucket, &ask(4, next, 2));
         let [first, second] = others.map(|other| other.join().unwrap());
         assert!(bucket.places(4) <= 1, "{first:?} {second:?} {third:?} {:?}", bucket.words());
     });
@@ -234,9 +247,12 @@ fn looks_and_refunds_never_make_room_that_was_not_there() {
         });
         // This thread takes a token and gives it back: another pool had refused.
         let ask = ask(5, NOW, 2);
-        let taken = has_room(&*bucket, &ask) && granted(claim(&*bucket, &ask)) == 1;
-        if taken {
-            refund(&*bucket, &ask);
+        let room = look(&*bucket, &ask).0 != Room::None;
+        if room && granted(claim(&*bucket, &ask)) == 1 {
+            let Place::Own(slot) = find(&*bucket, &ask) else {
+                panic!("the key has no word: {:?}", bucket.words());
+            };
+            refund(&*bucket, &ask, slot);
         }
         let passed = one.join().unwrap() + two.join().unwrap();
         assert!(passed <= 1);

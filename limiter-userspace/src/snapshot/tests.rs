@@ -39,12 +39,17 @@ fn compile(policy: &Policy) -> Snapshot {
 }
 
 /// The three look-ups of the kernel program.
-fn look_up(snapshot: &Snapshot, protocol: u32, kind: usize, port: Option<u16>) -> ClassEntry {
+fn look_up(snapshot: &Snapshot, protocol: u32, kind: usize, port: Option<u16>) -> RuleSet {
     let tables = &snapshot.classifier;
     let row = port.map_or(Classifier::NO_PORT, |port| tables.port[usize::from(port)]);
     let column = usize::from(tables.protocol[protocol as usize]);
     let class = tables.class[column << 11 | kind << 8 | usize::from(row)];
-    snapshot.classes[usize::from(class)]
+    snapshot.sets[usize::from(class)]
+}
+
+/// Those of the classes: behind them come the rules by themselves.
+fn sets_of_classes(snapshot: &Snapshot) -> impl Iterator<Item = &RuleSet> {
+    snapshot.sets.iter().take(256)
 }
 
 /// The policy, read word for word.
@@ -122,8 +127,8 @@ proptest! {
         for (protocol, kind, port) in packets {
             let class = look_up(&snapshot, protocol, kind, port);
             let all = naive(&policy, protocol, kind, port);
-            prop_assert_eq!(class.enforce, all & !shadow, "{} {} {:?}", protocol, kind, port);
-            prop_assert_eq!(class.shadow, all & shadow);
+            prop_assert_eq!(class.enforced_bits(), all & !shadow, "{} {} {:?}", protocol, kind, port);
+            prop_assert_eq!(class.shadow_bits(), all & shadow);
         }
     }
 }
@@ -136,7 +141,7 @@ fn every_port_and_protocol_of_one_policy() {
         for kind in 0..8 {
             for port in std::iter::once(None).chain((0..=u16::MAX).map(Some)) {
                 let class = look_up(&snapshot, protocol, kind, port);
-                let set = class.enforce | class.shadow;
+                let set = class.enforced_bits() | class.shadow_bits();
                 assert_eq!(set, naive(&policy, protocol, kind, port), "{protocol} {kind} {port:?}");
             }
         }
@@ -147,7 +152,7 @@ fn every_port_and_protocol_of_one_policy() {
 fn an_empty_policy_matches_nothing() {
     let snapshot = compile(&parse("schema = 1\n"));
     assert_eq!(snapshot.policy.span, 1);
-    assert_eq!(snapshot.classes, vec![ClassEntry::default(); 256]);
+    assert_eq!(snapshot.sets, vec![RuleSet::EMPTY; 512]);
     assert!(snapshot.classifier.class.iter().all(|class| *class == 0));
     assert_eq!((snapshot.rules.len(), snapshot.registry.next_rule_id()), (32, 1));
 }
@@ -155,7 +160,27 @@ fn an_empty_policy_matches_nothing() {
 #[test]
 fn class_0_matches_nothing_whatever_the_rules() {
     let snapshot = compile(&policy(&[("a", "")]));
-    assert_eq!(snapshot.classes[0], ClassEntry::default());
+    assert_eq!(snapshot.sets[0], RuleSet::EMPTY);
+}
+
+#[test]
+fn behind_the_classes_each_rule_is_a_set_of_its_own() {
+    let policy =
+        policy(&[("a", "window = \"1s\""), ("b", "mode = \"shadow\""), ("c", "unit = \"bytes\"")]);
+    let snapshot = compile(&policy);
+    assert_eq!(snapshot.sets.len(), 512);
+    for (place, rule) in snapshot.rules.iter().enumerate().take(3) {
+        let set = snapshot.sets[256 + place];
+        // Whatever its mode: this is what a rule in shadow is judged by.
+        assert_eq!((set.enforced_bits(), set.shadow_bits()), (1 << place, 0));
+        assert_eq!((set.row(0), set.window()), (rule.row(), rule.window()));
+    }
+    assert_eq!(snapshot.sets[258].byte_shift(), Some(0));
+    assert!(snapshot.sets[259..].iter().all(|set| *set == RuleSet::EMPTY));
+    let class = look_up(&snapshot, 6, 0, Some(80));
+    assert_eq!((class.enforced_bits(), class.shadow_bits()), (0b101, 0b010));
+    assert_eq!((class.window().ticks(), class.byte_shift()), (10, Some(0)));
+    assert_eq!([0, 1, 2].map(|i| class.place(i)), [0, 2, 1], "those in shadow last");
 }
 
 #[test]
@@ -179,8 +204,8 @@ fn limits_are_what_the_file_says() {
     };
     assert_eq!(limits(a), [Some(UNLIMITED), None, Some(0)]);
     assert_eq!(limits(b), [None, Some(50_000_000 / 16), None]);
-    assert_eq!(b.cost(17), 2);
-    assert_eq!((a.cost(17), a.window().ticks()), (1, 100));
+    assert_eq!(b.cost((1, 17)), 2);
+    assert_eq!((a.cost((1, 17)), a.window().ticks()), (1, 100));
     assert_eq!(snapshot.rules[2], blank());
 }
 
@@ -208,7 +233,7 @@ fn an_override_beats_the_file_and_waits_for_rules_that_are_not_there() {
         let snapshot =
             Snapshot::compile(&policy, &Registry::default(), &overrides, 1, NOW).unwrap();
         let class = look_up(&snapshot, 6, 0, Some(80));
-        (class.enforce, class.shadow)
+        (class.enforced_bits(), class.shadow_bits())
     };
     assert_eq!(masks(&[]), (0b101, 0b010));
     assert_eq!(masks(&[("a", Mode::Shadow)]), (0b100, 0b011));
@@ -233,7 +258,10 @@ fn too_many_kinds_of_ports_name_the_rules() {
         .unwrap();
     }
     // 254 such sets, all other ports, and "no port": exactly 256 rows.
-    assert_eq!(compile(&parse(&text)).classes.iter().filter(|c| c.enforce != 0).count(), 254);
+    assert_eq!(
+        sets_of_classes(&compile(&parse(&text))).filter(|set| set.enforced() != 0).count(),
+        254
+    );
     write!(
         text,
         "[[rule]]\nname = \"last\"\nwindow = \"1s\"\nlimit.source = 1\n\

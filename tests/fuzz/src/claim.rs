@@ -19,10 +19,11 @@ const WINDOWS: [u32; 8] = [1, 2, 7, 10, 100, 600, 3_000, 36_000];
 /// One step: three bits of the first byte choose which, the second byte is its argument.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// 0, 1, 2: this cost (1 … 64), by a CPU whose clock is a tick late if the highest bit is set.
-    Claim { key: u8, cost: u32, late: bool },
+    /// 0, 1, 2: this cost (1 … 64), by a CPU whose clock is a tick late if the highest bit is set; four
+    /// times as much where plenty is left, if the next bit is.
+    Claim { key: u8, cost: u32, late: bool, more: u32 },
     /// 3: whether a claim would be granted.
-    Look { key: u8, cost: u32, late: bool },
+    Look { key: u8, cost: u32, late: bool, more: u32 },
     /// 4: the key's last grant goes back.
     Refund { key: u8 },
     /// 5: so many ticks pass. 6: 64 times as many.
@@ -34,9 +35,10 @@ enum Step {
 impl Step {
     fn of(what: u8, how: u8) -> Self {
         let (key, cost, late) = (what % KEYS, u32::from(how % 64) + 1, how >= 0x80);
+        let more = if how & 0x40 != 0 { cost * 4 } else { cost };
         match what >> 4 & 7 {
-            0..=2 => Self::Claim { key, cost, late },
-            3 => Self::Look { key, cost, late },
+            0..=2 => Self::Claim { key, cost, late, more },
+            3 => Self::Look { key, cost, late, more },
             4 => Self::Refund { key },
             5 => Self::Wait { ticks: u64::from(how) },
             6 => Self::Wait { ticks: u64::from(how) * 64 },

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use limiter_common::bucket::{Ask, UNLIMITED};
 use limiter_common::clock::Tick;
 
+use super::world::SHARE;
+
 /// A key that has a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// The tick at which its window ends.
     pub(super) end: u64,
     pub(super) used: u64,
+    /// It claimed more than once.
+    pub(super) warm: bool,
     /// Nobody may displace it: it was refused, or a claim after its first brought it to half its limit.
     pub(super) kept: bool,
 }
@@ -48,21 +52,27 @@ impl Ledger {
         self.entries.get(&key).copied()
     }
 
-    /// Whether the claim has to be granted, if it is judged.
-    pub(super) fn fits(&self, ask: &Ask) -> bool {
+    /// What has to be granted, if the claim is judged: the chunk where plenty is left, else the cost.
+    pub(super) fn expects(&self, ask: &Ask) -> Option<u32> {
         let used = self.open(ask).map_or(0, |entry| entry.used);
-        ask.limit == UNLIMITED || used + u64::from(ask.cost) <= u64::from(ask.limit)
+        let left = u64::from(ask.limit).saturating_sub(used);
+        match ask.limit {
+            UNLIMITED => Some(ask.more),
+            _ if u64::from(ask.cost) > left => None,
+            _ if u64::from(ask.more) << SHARE <= left => Some(ask.more),
+            _ => Some(ask.cost),
+        }
     }
 
-    pub(super) fn grant(&mut self, ask: &Ask) {
-        let (key, cost) = (ask.fingerprint.get(), u64::from(ask.cost));
+    pub(super) fn grant(&mut self, ask: &Ask, amount: u32) {
+        let (key, cost) = (ask.fingerprint.get(), u64::from(amount));
         let entry = match self.open(ask) {
             Some(entry) => {
                 let used = entry.used + cost;
                 let kept = entry.kept || used >= u64::from(ask.limit.div_ceil(2));
-                Entry { used, kept, ..entry }
+                Entry { used, kept, warm: true, ..entry }
             }
-            None => Entry { end: ask.window.end_of(ask.now).0, used: cost, kept: false },
+            None => Entry { end: ask.end.0, used: cost, warm: false, kept: false },
         };
         self.entries.insert(key, entry);
         let passed = self.windows.entry((key, entry.end)).or_default();
@@ -87,7 +97,7 @@ impl Ledger {
 
     /// A grant goes back, if the window it was asked for is still open.
     pub(super) fn refund(&mut self, ask: &Ask) {
-        let (key, end) = (ask.fingerprint.get(), ask.window.end_of(ask.now).0);
+        let (key, end) = (ask.fingerprint.get(), ask.end.0);
         let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.end == end) else {
             return;
         };
@@ -114,6 +124,6 @@ impl Ledger {
     /// The key's entry, if its window is the asker's, or a later one that another CPU began.
     fn open(&self, ask: &Ask) -> Option<Entry> {
         let entry = self.entries.get(&ask.fingerprint.get()).copied();
-        entry.filter(|entry| entry.end >= ask.window.end_of(ask.now).0)
+        entry.filter(|entry| entry.end >= ask.end.0)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 
-use limiter_common::bucket::{Ask, Bucket, Claim, claim, clear_dead, has_room, life, refund};
+use limiter_common::bucket::{
+    Ask, Bucket, Claim, Place, Room, attempt, clear_dead, find, life, look, refund,
+};
 use limiter_common::clock::{Tick, WindowLength};
 use limiter_common::word::{END_MASK, Fingerprint, Heat, RESERVED, Word};
 
@@ -14,6 +16,8 @@ const WRAP: u64 = (END_MASK + 1) * 67_450;
 /// The daemon clears dead words every hour.
 const HOUR: u64 = 36_000;
 const SLOTS: usize = 8;
+/// A chunk is granted where four of it are left.
+pub(super) const SHARE: u32 = 2;
 
 /// Eight words and one thread.
 struct Plain(RefCell<[Word; SLOTS]>);
@@ -45,7 +49,8 @@ pub(super) struct World {
     rules: [Rule; 2],
     now: u64,
     swept: u64,
-    last: [Option<Ask>; KEYS as usize],
+    /// Each key's last grant, and the slot it came from.
+    last: [Option<(Ask, u32)>; KEYS as usize],
 }
 
 impl World {
@@ -62,8 +67,12 @@ impl World {
 
     pub(super) fn take(&mut self, number: usize, step: Step) {
         match step {
-            Step::Claim { key, cost, late } => self.claim(key, &self.ask(key, cost, late)),
-            Step::Look { key, cost, late } => self.look(&self.ask(key, cost, late)),
+            Step::Claim { key, cost, late, more } => {
+                self.claim(key, &Ask { more, ..self.ask(key, cost, late) });
+            }
+            Step::Look { key, cost, late, more } => {
+                self.look(&Ask { more, ..self.ask(key, cost, late) });
+            }
             Step::Refund { key } => self.refund(key),
             Step::Wait { ticks } => self.wait(ticks),
             Step::Limit { key, limit } => self.rules[usize::from(key % 2)].limit = limit,
@@ -73,36 +82,44 @@ impl World {
 
     fn ask(&self, key: u8, cost: u32, late: bool) -> Ask {
         let Rule { window, limit } = self.rules[usize::from(key % 2)];
+        let now = Tick(self.now - u64::from(late));
         Ask {
             fingerprint: Fingerprint::new(u64::from(key) + 1),
-            now: Tick(self.now - u64::from(late)),
+            now,
             window,
+            end: window.end_of(now),
             limit,
             cost,
+            more: cost,
+            share: SHARE,
             span: self.span(),
+            known_from: 8,
             floor: Heat::Cold,
         }
     }
 
     fn claim(&mut self, key: u8, ask: &Ask) {
-        let (fits, before) = (self.ledger.fits(ask), self.words());
+        let (expected, before) = (self.ledger.expects(ask), self.words());
         let known = self.ledger.entry(ask.fingerprint.get()).is_some();
-        match claim(&self.bucket, ask) {
-            Claim::Granted { inserted, displaced } => {
-                assert!(fits, "granted, but there is no room");
-                assert_eq!(inserted.is_some(), !known, "inserted");
-                self.replaced(inserted.map(|slot| before[slot as usize]), displaced, ask);
-                self.ledger.grant(ask);
-                self.last[usize::from(key)] = Some(*ask);
+        let place = find(&self.bucket, ask);
+        let slot = Place::slot(place.pack());
+        match attempt(&self.bucket, ask, place) {
+            Some(Claim::Granted { amount, known: written, displaced }) => {
+                assert_eq!(Some(amount), expected, "granted");
+                assert_eq!(matches!(place, Place::Own(_)), known, "inserted");
+                assert!(written.is_none_or(|written| known && written == slot), "address");
+                self.replaced((!known).then_some(before[slot as usize]), displaced, ask);
+                self.ledger.grant(ask, amount);
+                self.last[usize::from(key)] = Some((Ask { cost: amount, ..*ask }, slot));
             }
-            Claim::Spent => {
-                assert!(!fits, "refused, but there is room");
+            Some(Claim::Spent) => {
+                assert_eq!(expected, None, "refused, but there is room");
                 self.ledger.refuse(ask);
             }
-            Claim::Crowded => {
+            Some(Claim::Crowded) => {
                 assert!(!known && before.iter().all(|word| self.is_kept(*word, ask)), "crowded");
             }
-            Claim::Contended => panic!("contended, but there is nobody else"),
+            Some(Claim::Contended) | None => panic!("contended, but there is nobody else"),
         }
     }
 
@@ -115,6 +132,15 @@ impl World {
             return;
         };
         assert!(!self.is_kept(word, ask), "{entry:?} was at half its limit or more, or refused");
+        if let Some(entry) = entry.filter(|_| displaced) {
+            let others = self.ledger.entries().map(|(_, other)| other).filter(|other| !other.kept);
+            let least = others.map(|other| (other.warm, other.used)).min();
+            assert_eq!(
+                Some((entry.warm, entry.used)),
+                least,
+                "the coldest goes, then the least used"
+            );
+        }
         self.ledger.lose(fingerprint(word));
     }
 
@@ -124,17 +150,28 @@ impl World {
     }
 
     fn look(&mut self, ask: &Ask) {
-        let fits = self.ledger.fits(ask);
-        assert_eq!(has_room(&self.bucket, ask), fits, "has_room");
-        if !fits {
+        let expected = self.ledger.expects(ask);
+        let (room, place) = look(&self.bucket, ask);
+        let expected_room = match expected {
+            None => Room::None,
+            // Who can't be kept here gets no chunk.
+            Some(amount) if amount == ask.more && (place != Place::Full) => Room::More,
+            Some(_) => Room::Cost,
+        };
+        assert_eq!(room, expected_room, "look");
+        if expected.is_none() {
             self.ledger.refuse(ask);
         }
     }
 
     fn refund(&mut self, key: u8) {
-        if let Some(ask) = self.last[usize::from(key)].take() {
-            refund(&self.bucket, &ask);
-            self.ledger.refund(&ask);
+        if let Some((ask, slot)) = self.last[usize::from(key)].take() {
+            // Where the key was: it may have come back elsewhere since.
+            let is_there = self.bucket.load(slot).belongs_to(ask.fingerprint);
+            refund(&self.bucket, &ask, slot);
+            if is_there {
+                self.ledger.refund(&ask);
+            }
         }
     }
 
