@@ -130,7 +130,7 @@ pub(super) fn coarse_spend(
 #[inline(always)]
 fn look(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: u64) -> Space {
     let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
-    Space(notes.forget(room_each(set, |place| maps.look(name | place, Want(want))).0 as u64) as u32)
+    Space(notes.forget_half(room_each(set, |place| maps.look(name | place, Want(want))).0))
 }
 
 /// Draws from all pools of the level, or from none.
