@@ -19,7 +19,7 @@ impl Subject {
     #[must_use]
     pub const fn new(set: u32, generation: u32, family: Family) -> Self {
         let v6 = if matches!(family, Family::V6) { Self::V6 } else { 0 };
-        let half = (generation as u64 & 1) * Self::HALF;
+        let half = if generation & 1 != 0 { Self::HALF } else { 0 };
         Self((generation as u64) << 32 | half | v6 | set as u64 & Self::SET)
     }
 

@@ -168,7 +168,7 @@ fn debit<B: Bucket>(bucket: &B, ask: &Ask, slot: u32) -> Option<Claim> {
 /// Puts a new key into a slot whose key needs it as little as `worst`; `None` if it has to be tried
 /// again.
 #[inline(always)]
-fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u64) -> Option<Claim> {
+fn insert<B: Bucket>(bucket: &B, ask: &Ask, slot: u32, worst: u32) -> Option<Claim> {
     let Some(amount) = ask.amount(0) else {
         return Some(Claim::Spent);
     };

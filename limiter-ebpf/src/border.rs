@@ -3,7 +3,8 @@
 
 use limiter_common::border::{Drawn, Taken};
 use limiter_common::bucket::Room;
-use limiter_common::judge::{self, Maps, Notes, pool};
+use limiter_common::judge::{self, Maps, Notes, level, pool};
+use limiter_common::key::Level;
 use limiter_common::take::{Step, give_back_each};
 use limiter_common::want::Want;
 
@@ -40,6 +41,17 @@ pub fn look(name: u32, want: Want) -> Room {
 #[unsafe(no_mangle)]
 extern "C" fn pool_look(name: u32, want: u64) -> u32 {
     pool::look(Kernel, name, Want(want)) as u32
+}
+
+#[inline(always)]
+pub fn draw_level(level: Level, want: Want) -> Drawn {
+    Drawn(level_draw(level as u32, want.0))
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+extern "C" fn level_draw(level: u32, want: u64) -> u64 {
+    level::draw(Kernel, level, Want(want)).0
 }
 
 #[inline(always)]

@@ -19,6 +19,7 @@ use limiter_common::border::{Drawn, Subject};
 use limiter_common::bucket::Room;
 use limiter_common::counters::{Count, ROWS, RuleCount};
 use limiter_common::judge::{Maps, Notes};
+use limiter_common::key::Level;
 use limiter_common::layout::{
     AddressEntry, Bypass, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS, GENERATIONS,
     MAX_RULES, MAX_SETS, Meta, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry, RuleSet, SLOTS,
@@ -184,6 +185,11 @@ impl Maps for Kernel {
     #[inline(always)]
     fn look(self, name: u32, want: Want) -> Room {
         border::look(name, want)
+    }
+
+    #[inline(always)]
+    fn draw_level(self, level: Level, want: Want) -> Drawn {
+        border::draw_level(level, want)
     }
 
     #[inline(always)]

@@ -148,35 +148,6 @@ proptest! {
         }
     }
 
-    /// The rank without branches against the same with branches.
-    #[test]
-    fn a_free_slot_goes_first_then_the_coldest_then_the_least_used(
-        word in any::<u64>(), value in prop::option::of(prop_oneof![0_u32..9, Just(RESERVED)]),
-        late in prop::option::of(0_u64..300),
-        now in 17_000_000_000_u64..17_900_000_000, ticks in 1_u32..36_001,
-    ) {
-        let word = Word(word);
-        let word = value.map_or(word, |value| word.with(word.heat(), value));
-        let key = Fingerprint::new(word.fingerprint());
-        let ends = |late| Word::new(key, Tick(now.saturating_add(late).saturating_sub(100)), word.heat(), word.value());
-        let word = late.map_or(word, ends);
-        let ask = ask(1, now, window(ticks), 9, 1);
-        let expected = if !word.occupied(ask.now, ask.span) {
-            FREE
-        } else if word.value() == RESERVED || word.heat() >= Heat::Hot {
-            KEPT
-        } else {
-            (word.heat() as u64) << 22 | u64::from(word.value())
-        };
-        let rank = rank(word, &ask);
-        match expected {
-            KEPT => prop_assert!(rank >= KEPT),
-            _ if !word.occupied(ask.now, ask.span) => prop_assert_eq!(rank, FREE),
-            _ => prop_assert_eq!(rank, expected.saturating_add(1)),
-        }
-        prop_assert_eq!(super::rank(Word::EMPTY, &ask), FREE);
-    }
-
     /// More keys than slots: whoever was refused keeps its place to the end of its window, and nobody
     /// passes more than its limit but by what a lost word held (under half of the limit, or one claim).
     #[test]

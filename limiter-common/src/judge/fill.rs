@@ -20,7 +20,7 @@ pub fn fill(maps: impl Maps, notes: &'static Notes, now: u64, length: u32) -> Ta
     };
     let want = Want(notes.forget(open.ticket.want(length, open.set.byte_shift()).0));
     let want = if notes.single.get() != 0 { want.one() } else { want };
-    let taken = Taken(notes.forget(take(maps, notes, open.set, want).0 as u64) as u32);
+    let taken = Taken(notes.forget_half(take(maps, notes, open.set, want).0));
     if taken == Taken::LESS {
         return taken;
     }
@@ -87,7 +87,7 @@ impl<M: Maps> Pools for Noted<M> {
     #[inline(always)]
     fn draw(&self, level: Level, want: Want) -> Drawn {
         match level {
-            Level::Source => level::source_draw(self.maps, self.notes, self.set, want),
+            Level::Source => level::source_draw(self.maps, self.set, want),
             _ => level::coarse_draw(self.maps, self.notes, self.set, level, want),
         }
     }

@@ -27,13 +27,8 @@ pub(super) fn source_look(
 }
 
 #[inline(always)]
-pub(super) fn source_draw(
-    maps: impl Maps,
-    notes: &'static Notes,
-    set: &RuleSet,
-    want: Want,
-) -> Drawn {
-    if set.limits(Level::Source) { draw(maps, notes, set, Level::Source, want.0) } else { Drawn(0) }
+pub(super) fn source_draw(maps: impl Maps, set: &RuleSet, want: Want) -> Drawn {
+    if set.limits(Level::Source) { maps.draw_level(Level::Source, want) } else { Drawn(0) }
 }
 
 /// In the notes as a level's room: nothing has to be drawn; the ticket has enough, or no rule limits it.
@@ -107,7 +102,7 @@ pub(super) fn coarse_draw(
     };
     let lacks = if room == Room::More as u32 { lacks.chunk() } else { lacks.one() };
     let lacks = Want(notes.forget(lacks.0));
-    let drawn = draw(maps, notes, set, level, lacks.0);
+    let drawn = maps.draw_level(level, lacks);
     if drawn.complete() {
         let end = notes.end_of(set.window()).unix_nanos();
         ticket.add(lacks.least(), set.byte_shift(), end);
@@ -135,15 +130,22 @@ pub(super) fn coarse_spend(
 #[inline(always)]
 fn look(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: u64) -> Space {
     let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
-    Space(notes.forget(room_each(set, |place| maps.look(name | place, Want(want))).0 as u64) as u32)
+    Space(notes.forget_half(room_each(set, |place| maps.look(name | place, Want(want))).0))
 }
 
-/// All pools of the level, or none.
+/// Draws from all pools of the level, or from none.
 #[inline(always)]
-fn draw(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: u64) -> Drawn {
-    let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
+pub fn draw(maps: impl Maps, level: u32, want: Want) -> Drawn {
+    let Some(notes) = maps.notes() else {
+        return Drawn(0);
+    };
+    let subject = Subject(notes.subject.get());
+    let Some(set) = maps.set(subject) else {
+        return Drawn(0);
+    };
+    let name = pool::name(subject.generation(), level);
     let step = |place| {
-        let step = maps.draw(name | place, Want(want));
+        let step = maps.draw(name | place, want);
         if step == Step::Again {
             maps.find(name | place);
         }
@@ -151,7 +153,7 @@ fn draw(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, wan
     };
     let drawn = Drawn(notes.forget(draw_each(set, &notes, step).0));
     if !drawn.complete() {
-        maps.give_back(drawn, name, Want(want));
+        maps.give_back(drawn, name, want);
     }
     drawn
 }

@@ -3,7 +3,7 @@
 
 pub mod facts;
 mod fill;
-mod level;
+pub mod level;
 mod notes;
 mod open;
 pub mod pool;
@@ -15,6 +15,7 @@ pub use open::{Open, ask};
 use crate::border::{Drawn, Subject};
 use crate::bucket::{Bucket, Room};
 use crate::counters::RuleCount;
+use crate::key::Level;
 use crate::layout::{AddressEntry, Meta, PolicyEntry, RuleEntry, RuleSet};
 use crate::take::Step;
 use crate::ticket::Ticket;
@@ -55,6 +56,8 @@ pub trait Maps: Copy {
 
     /// [`pool::look`].
     fn look(self, name: u32, want: Want) -> Room;
+    /// [`level::draw`].
+    fn draw_level(self, level: Level, want: Want) -> Drawn;
     /// [`pool::draw`].
     fn draw(self, name: u32, want: Want) -> Step;
     /// [`pool::find`].

@@ -116,6 +116,15 @@ impl Notes {
         self.forgotten.get()
     }
 
+    /// [`Notes::forget`] for smaller numbers.
+    #[inline(always)]
+    #[must_use]
+    pub fn forget_half(&self, number: u32) -> u32 {
+        #[expect(clippy::cast_possible_truncation, reason = "it was no larger")]
+        let number = self.forget(number as u64) as u32;
+        number
+    }
+
     /// What a level was seen to have room for.
     #[inline(always)]
     pub fn room(&self, level: usize) -> &Note<u32> {

@@ -94,8 +94,8 @@ impl Open {
 const fn number(level: Level, place: u32, mask: u32) -> u32 {
     match level {
         Level::Total => place & (MAX_SETS - 1),
-        Level::Prefix => MAX_SETS + (place & (PREFIX_TICKETS - 1)),
-        Level::Source => COARSE_PAGES * TICKETS_PER_PAGE + (place & mask),
+        Level::Prefix => MAX_SETS.wrapping_add(place & (PREFIX_TICKETS - 1)),
+        Level::Source => (COARSE_PAGES * TICKETS_PER_PAGE).wrapping_add(place & mask),
     }
 }
 

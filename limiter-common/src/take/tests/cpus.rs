@@ -51,7 +51,7 @@ fn some_limits() -> impl Strategy<Value = [Option<u32>; 3]> {
 
 /// Sources of two prefixes, each with packets of its own length (or of any).
 fn source(number: u64) -> u64 {
-    0x0a00_0000 | number % 2 << 8 | number / 2
+    0x0a00_0000 | ((number % 2) << 8) | (number / 2)
 }
 
 proptest! {
