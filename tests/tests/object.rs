@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 
 use limiter_common::counters::{Count, ROWS};
+use limiter_common::judge::Notes;
 use limiter_common::layout::{
-    AddressEntry, BUCKET_MASK, ClassEntry, Classifier, DEFAULT_BUCKETS, GENERATIONS, MAX_CLASSES,
-    MAX_RULES, Meta, PROGRAM, PolicyEntry, RULE_ROWS, RegistryEntry, RuleEntry, SLOTS,
-    USE_TEST_CLOCK, map,
+    AddressEntry, BUCKET_MASK, COARSE_PAGES, Classifier, DEFAULT_BUCKETS, DEFAULT_TICKETS,
+    GENERATIONS, MAX_RULES, MAX_SETS, Meta, PROGRAM, PolicyEntry, RULE_ROWS, RegistryEntry,
+    RuleEntry, RuleSet, SLOTS, TICKETS_PER_PAGE, USE_TEST_CLOCK, map,
 };
+use limiter_common::ticket::Ticket;
 use limiter_tests::require;
 use limiter_userspace::datapath::{is_built, kernel_object};
 use object::read::elf::ElfFile64;
@@ -82,20 +84,23 @@ fn array<T>(entries: u32, flags: u32) -> Shape {
 fn its_maps_are_those_of_the_layout_in_kind_and_size() {
     require!(built());
     type Bucket<T> = [T; SLOTS as usize];
-    let expected: [(&str, Shape); 13] = [
+    type Page = [Ticket; TICKETS_PER_PAGE as usize];
+    const PAGES: u32 = COARSE_PAGES + DEFAULT_TICKETS / TICKETS_PER_PAGE;
+    let expected: [(&str, Shape); 14] = [
         (map::META, array::<Meta>(1, MMAPABLE)),
         (map::POLICY, array::<PolicyEntry>(GENERATIONS, 0)),
         (map::CLASSIFIER, array::<Classifier>(GENERATIONS, 0)),
-        (map::CLASSES, array::<ClassEntry>(GENERATIONS * MAX_CLASSES, 0)),
+        (map::SETS, array::<RuleSet>(GENERATIONS * MAX_SETS, 0)),
         (map::RULES, array::<RuleEntry>(GENERATIONS * MAX_RULES, 0)),
         (map::TABLE, array::<Bucket<u64>>(DEFAULT_BUCKETS, MMAPABLE)),
         (map::ADDRESSES, array::<Bucket<AddressEntry>>(DEFAULT_BUCKETS, MMAPABLE)),
+        (map::TICKETS, [PER_CPU, 4, size_of::<Page>() as u32, PAGES, 0]),
         (map::COUNTERS, [PER_CPU, 4, size_of::<Count>() as u32, ROWS, 0]),
         (map::REGISTRY, array::<RegistryEntry>(RULE_ROWS, 0)),
         (map::BYPASS, array::<u32>(1, 0)),
         (map::TEST_CLOCK, array::<u64>(1, 0)),
         // Of the program alone: what it keeps within one packet, and aya-log's lines.
-        ("SCRATCH", [PER_CPU, 4, size_of::<u64>() as u32, 1, 0]),
+        ("NOTES", [PER_CPU, 4, size_of::<Notes>() as u32, 1, 0]),
         ("AYA_LOGS", [RING, 0, 0, 1 << 17, 0]),
     ];
     assert_eq!(maps(&elf()), expected.map(|(name, shape)| (name.to_owned(), shape)).into());
