@@ -1,5 +1,7 @@
 //! Sets of rules against a naive reading of the rules in them.
 
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
+
 use proptest::prelude::*;
 
 use super::*;

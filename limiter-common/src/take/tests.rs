@@ -1,6 +1,12 @@
 //! Taking from three levels of plain numbers, held against the promise as a sentence. With real buckets,
 //! tickets and several CPUs: `cpus`.
 
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::cast_possible_truncation,
+    reason = "an overflow fails the test, as it should"
+)]
+
 mod cpus;
 
 use std::cell::{Cell, RefCell};

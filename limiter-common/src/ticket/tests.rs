@@ -1,5 +1,7 @@
 //! A ticket against a naive model of one, and the edges of its life.
 
+#![expect(clippy::arithmetic_side_effects, reason = "an overflow fails the test, as it should")]
+
 use proptest::prelude::*;
 
 use super::*;

@@ -358,7 +358,7 @@ fn the_report_has_the_figures() {
   a frame counts   as its length rounded up to a multiple of 16 bytes [computed]
 
 table, for all rules together
-  memory           25,005 KiB with 2 CPUs: words 8,192, addresses 16,384, rules 396, counters 33 [computed]
+  memory           26,401 KiB with 2 CPUs: words 8,192, addresses 16,384, rules 480, tickets 1,312, counters 33 [computed]
                    131,072 buckets of 8 keys
   keys             262,144 at a quarter full [computed]
   sources          262,144, up to 1 key each: 25 % full, 0.015 % of keys find no place [computed]

@@ -446,9 +446,13 @@ fn the_row_that_retired_longest_ago_goes_first() {
         .unwrap()
         .registry;
     }
+    // The new one has no packet in common with the others: no row is better than another.
+    let rows = rows_on(&registry, &[("r63", TCP), ("new", DNS), ("r1", TCP)]);
+    assert_eq!(rows, [63, 0, 1]);
+    // With a partner, the row beside that is.
     let snapshot = compile_on(&registry, &policy(&[("r63", ""), ("new", ""), ("r1", "")]));
-    assert_eq!(places(&snapshot, &["r63", "new", "r1"]), [(63, 64), (0, 65), (1, 2)]);
-    assert_eq!(snapshot.reused_rows, [0]);
+    assert_eq!(places(&snapshot, &["r63", "new", "r1"]), [(63, 64), (62, 65), (1, 2)]);
+    assert_eq!(snapshot.reused_rows, [62]);
 }
 
 proptest! {
@@ -508,4 +512,91 @@ fn the_longest_name_survives_the_map() {
     let first = compile(&policy(&[(&name, "")]));
     let again = Registry::from_entries(&first.registry.to_entries(), 2);
     assert_eq!(again, first.registry);
+}
+
+/// Rules by what they match; the rows they get in new maps, or in those of a policy before.
+fn rows_on(registry: &Registry, rules: &[(&str, &str)]) -> Vec<u32> {
+    let mut text = String::from("schema = 1\n");
+    for (name, matches) in rules {
+        write!(
+            text,
+            "[[rule]]\nname = \"{name}\"\nmatch = [{matches}]\nwindow = \"1s\"\nlimit.source = 1\n"
+        )
+        .unwrap();
+    }
+    let snapshot = compile_on(registry, &parse(&text));
+    snapshot.rules[..rules.len()].iter().map(RuleEntry::row).collect()
+}
+
+fn rows(rules: &[(&str, &str)]) -> Vec<u32> {
+    rows_on(&Registry::default(), rules)
+}
+
+const TCP: &str = r#"{ protocol = "tcp" }"#;
+const UDP: &str = r#"{ protocol = "udp" }"#;
+const SYN: &str = r#"{ protocol = "tcp", packets = "tcp-syn" }"#;
+const DNS: &str = r#"{ protocol = "udp", ports = [53] }"#;
+const WEB: &str = r#"{ protocol = "tcp", ports = ["1-40000"] }"#;
+const ANY: &str = r#"{ protocol = "any" }"#;
+
+#[test]
+fn rules_that_judge_the_same_packets_share_a_bucket() {
+    // TCP and SYN share all SYNs, UDP and DNS all of port 53: whatever lies between them.
+    let rows = rows(&[("tcp", TCP), ("udp", UDP), ("dns", DNS), ("syn", SYN)]);
+    assert_eq!(rows[0] ^ 1, rows[3], "{rows:?}");
+    assert_eq!(rows[1] ^ 1, rows[2], "{rows:?}");
+}
+
+#[test]
+fn the_pair_with_most_packets_in_common_comes_first() {
+    // "any" shares all of UDP with "udp" and a port with "dns", so "dns" has to do without.
+    let three = rows(&[("dns", DNS), ("any", ANY), ("udp", UDP)]);
+    assert_eq!(three[1] ^ 1, three[2], "{three:?}");
+    assert_ne!(three[0] / 2, three[1] / 2, "{three:?}");
+    // All of TCP in common beats the lower ports of it.
+    let tcp = rows(&[("web", WEB), ("one", TCP), ("two", TCP)]);
+    assert_eq!(tcp[1] ^ 1, tcp[2], "{tcp:?}");
+}
+
+#[test]
+fn of_pairs_that_share_as_much_the_first_in_the_policy_is_chosen() {
+    let four = rows(&[("a", TCP), ("b", TCP), ("c", TCP), ("d", TCP)]);
+    assert_eq!(four, [0, 1, 2, 3]);
+    let odd = rows(&[("a", UDP), ("b", TCP), ("c", TCP), ("d", TCP)]);
+    assert_eq!((odd[1] ^ 1, odd[0] / 2 == odd[1] / 2), (odd[2], false), "{odd:?}");
+}
+
+#[test]
+fn rules_without_a_packet_in_common_have_no_partner() {
+    let text = |matches: [&str; 3]| {
+        let mut text = String::from("schema = 1\n");
+        for (i, matches) in matches.iter().enumerate() {
+            write!(
+                text,
+                "[[rule]]\nname = \"r{i}\"\nmatch = [{matches}]\nwindow = \"1s\"\nlimit.source = 1\n"
+            )
+            .unwrap();
+        }
+        parse(&text)
+    };
+    let partners =
+        |matches: [&str; 3]| pairs::partners(&Classes::of(text(matches).rules()).unwrap(), 3);
+    assert_eq!(partners([TCP, UDP, r#"{ protocol = 47 }"#]), [None; 3]);
+    assert_eq!(partners([TCP, UDP, SYN]), [Some(2), None, Some(0)]);
+    assert_eq!(partners([UDP, ANY, DNS]), [Some(1), Some(0), None]);
+}
+
+#[test]
+fn a_rule_that_has_a_row_keeps_it_and_a_new_partner_moves_in_beside_it() {
+    let first = compile(&policy(&[("tcp", ""), ("other", "")]));
+    assert_eq!(places(&first, &["tcp", "other"]), [(0, 1), (1, 2)]);
+    // Partners by now are "tcp" and "syn", but the row beside "tcp" is taken.
+    let rows = rows_on(&first.registry, &[("syn", SYN), ("other", UDP), ("tcp", TCP)]);
+    assert_eq!((rows[2], rows[1]), (0, 1), "who has a row keeps it: {rows:?}");
+    assert!(rows[0] > 1);
+    // "other" has left for good: its row is free for the partner two policies later.
+    let alone = compile_on(&first.registry, &policy(&[("tcp", "")]));
+    let rows = rows_on(&alone.registry, &[("syn", SYN), ("tcp", TCP), ("udp", UDP)]);
+    assert_eq!((rows[1], rows[0]), (0, 1), "{rows:?}");
+    assert!(rows[2] > 1);
 }

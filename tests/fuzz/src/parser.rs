@@ -39,6 +39,12 @@ struct Recorder<'a> {
 }
 
 impl Frame for Recorder<'_> {
+    type Report = Parsed;
+
+    fn report(&self, parsed: Parsed) -> Parsed {
+        parsed
+    }
+
     fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
         self.farthest.set(self.farthest.get().max(offset));
         self.reads.set(self.reads.get() + 1);

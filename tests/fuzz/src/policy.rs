@@ -6,7 +6,7 @@ mod valid;
 
 use std::time::Duration;
 
-use limiter_userspace::policy::report::Report;
+use limiter_userspace::policy::report::{Report, TableSize};
 use limiter_userspace::policy::{Checked, MAX_BYTES, Policy, Problem, Problems};
 use rustix::time::{ClockId, clock_gettime};
 use toml::de::DeTable;
@@ -35,8 +35,11 @@ pub fn run(text: &[u8]) {
         Ok(checked) => {
             told_well(&text, &checked.warnings);
             valid::check(&checked.policy);
-            in_time("compiling", || compiled::check(&checked.policy));
-            in_time("the report", || Report::new(&checked.policy, BUCKETS));
+            let compiled = in_time("compiling", || compiled::check(&checked.policy));
+            if let Some(snapshot) = compiled {
+                let size = TableSize { buckets: BUCKETS, cpus: 2, sources: None };
+                in_time("the report", || Report::new(&checked.policy, &snapshot.rules, size));
+            }
         }
         Err(problems) => {
             assert!(problems.count() > 0, "refused for no reason");

@@ -18,7 +18,13 @@ fn table(buckets: u32) -> (Table, File) {
         file
     };
     let (words, addresses) = (memory(slots * 8), memory(slots * 16));
-    let table = Table::over(&words, &addresses, buckets, Seed([7, 8])).unwrap();
+    let table = Table::over(
+        &words,
+        &addresses,
+        buckets,
+        Seed([0x9e37_79b9_7f4a_7c15, 0xd1b5_4a32_d192_ed03]),
+    )
+    .unwrap();
     (table, File::from(addresses))
 }
 

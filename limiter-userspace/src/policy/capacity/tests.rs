@@ -61,11 +61,12 @@ fn a_table_is_as_large_as_what_is_promised() {
 #[test]
 fn memory_is_summed_over_all_maps() {
     let parts = memory(1 << 17, 4).map(|part| (part.what, part.bytes));
-    let rules = 2 * (16 + 197_120 + 256 * 8 + 32 * 36) + 64 * 72 + 48;
+    let rules = 2 * (16 + 197_120 + 512 * 88 + 32 * 36) + 64 * 72 + 56;
     let expected = [
         ("words", 8 << 20),
         ("addresses", 16 << 20),
         ("rules", rules),
+        ("tickets", 4 * (512 + 4_096 + 16_384) * 32),
         ("counters", 4 * 1_044 * 16),
     ];
     assert_eq!(parts, expected);

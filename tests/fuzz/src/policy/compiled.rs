@@ -21,14 +21,18 @@ struct Subject {
     port: Option<u16>,
 }
 
-pub(super) fn check(policy: &Policy) {
+/// What comes of it, if the kernel's tables are large enough.
+pub(super) fn check(policy: &Policy) -> Option<Snapshot> {
     let compile = |registry: &Registry, version| {
         Snapshot::compile(policy, registry, &ModeOverrides::default(), version, NOW)
     };
     let snapshot = match compile(&Registry::default(), 1) {
         Ok(snapshot) => snapshot,
         // A table of the kernel is too small: said, with the rules that take part.
-        Err(error) => return assert!(!error.to_string().is_empty()),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return None;
+        }
     };
     assert_eq!(snapshot.policy.version, 1);
     rules_say_what_they_said(policy, &snapshot.rules);
@@ -39,6 +43,7 @@ pub(super) fn check(policy: &Policy) {
         }
         Err(error) => panic!("compiled once, but not twice: {error}"),
     }
+    Some(snapshot)
 }
 
 fn rules_say_what_they_said(policy: &Policy, entries: &[RuleEntry]) {
@@ -105,9 +110,9 @@ fn look_up(snapshot: &Snapshot, subject: Subject) -> (u32, u32) {
     let tables = &snapshot.classifier;
     let column = tables.protocol[subject.protocol as usize];
     let row = subject.port.map_or(Classifier::NO_PORT, |port| tables.port[usize::from(port)]);
-    let class = tables.class[Classifier::cell(column, subject.kind, row)];
-    let entry = snapshot.classes[usize::from(class)];
-    (entry.enforce, entry.shadow)
+    let class = tables.class[Classifier::cell(column, subject.kind as u32, row)];
+    let set = snapshot.sets[usize::from(class)];
+    (set.enforced_bits(), set.shadow_bits())
 }
 
 fn naive(policy: &Policy, subject: Subject) -> (u32, u32) {
