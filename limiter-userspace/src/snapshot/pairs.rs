@@ -31,9 +31,9 @@ fn weights(classes: &Classes) -> Vec<u64> {
     ports[Classifier::NO_PORT as usize] = 1;
     table.port.iter().for_each(|row| ports[*row as usize] += 1);
     let mut columns = [0_u64; Classifier::PROTOCOLS as usize];
-    table.protocol.iter().for_each(|column| columns[*column as usize] += 1);
+    table.protocol.iter().take(256).for_each(|column| columns[*column as usize] += 1);
     let mut weights = vec![0; classes.sets.len()];
-    for (cell, class) in table.class.iter().enumerate() {
+    for (cell, class) in table.class.iter().enumerate().filter(|(cell, _)| cell >> 8 & 7 < 2) {
         let (column, port) = (columns[cell >> 11], ports[cell & 0xff]);
         weights[*class as usize] += column * port;
     }
