@@ -20,7 +20,6 @@ mod facts;
 mod frame;
 #[path = "../../../../limiter-ebpf/src/maps.rs"]
 mod maps;
-#[expect(dead_code, reason = "no rule is judged, so none is counted")]
 #[path = "../../../../limiter-ebpf/src/stats.rs"]
 mod stats;
 #[path = "../../../../limiter-ebpf/src/table.rs"]

@@ -6,7 +6,7 @@ use aya_ebpf::programs::XdpContext;
 use limiter_common::border::Subject;
 use limiter_common::judge::facts::TO_JUDGE;
 use limiter_common::judge::{Maps, Notes};
-use limiter_common::key::{Family, Source};
+use limiter_common::key::Source;
 use limiter_common::layout::Bypass;
 use limiter_common::verdict::Exit;
 
@@ -54,9 +54,5 @@ pub fn judged(notes: &Notes) -> Judged {
         Some(set) => set.enforced_bits(),
         None => 0,
     };
-    let family = match subject.family() {
-        Family::V4 => Family::V4,
-        Family::V6 => Family::V6,
-    };
-    Judged { source: Source::from_bits(family, notes.source.get()), rules }
+    Judged { source: Source::from_bits(subject.family(), notes.source.get()), rules }
 }
