@@ -51,7 +51,7 @@ pub struct Ask {
     pub limit: u32,
     /// Quanta that must be had, or nothing is.
     pub cost: u32,
-    /// Quanta that are taken instead where plenty is left: at least `cost`. See [`Ask::amount`].
+    /// Quanta that are taken instead where plenty is left: at least `cost`. See `Ask::amount`.
     pub more: u32,
     /// How plenty that is: `more` fits this often into what is left, as a power of two (8 × CPUs).
     pub share: u32,
