@@ -27,7 +27,8 @@ pub const START_MS: u64 = 1_767_225_600_000;
 /// `rule NAME passed`, `rule NAME refused source`, `rule NAME would refuse prefix` …
 pub type Changes = BTreeMap<String, u64>;
 
-/// The program, a policy and a clock.
+/// The program, a policy and a clock. Whoever makes one stays on the first CPU from then on, but in
+/// [`on_cpu`]: tickets belong to one CPU, so what a packet meets depends on where it runs.
 pub struct Program {
     datapath: Datapath,
     version: u64,
@@ -53,6 +54,7 @@ impl Program {
     pub fn with_buckets(buckets: u32) -> Self {
         let options = Options { buckets, test_clock: true, ..Options::default() };
         let datapath = Datapath::private(options).unwrap_or_else(|error| panic!("{error}"));
+        run::stay_on_cpu(0);
         let mut program = Self { datapath, version: 0, now_ms: 0, ready: OnceLock::new() };
         program.at(0);
         program
@@ -66,6 +68,7 @@ impl Program {
     pub fn pinned(pins: &Pins) -> Self {
         let options = Options { buckets: 1 << 10, test_clock: true, ..Options::default() };
         let opened = Datapath::open(pins, options).unwrap_or_else(|error| panic!("{error}"));
+        run::stay_on_cpu(0);
         let mut program =
             Self { datapath: opened.0, version: 0, now_ms: 0, ready: OnceLock::new() };
         program.at(0);

@@ -63,15 +63,23 @@ pub(super) fn repeated(program: BorrowedFd<'_>, frame: &[u8], times: u32) -> Act
     }
 }
 
+/// Keeps the calling thread, and those it will start, on this CPU.
+///
+/// # Panics
+/// If there is no such CPU.
+pub(super) fn stay_on_cpu(cpu: usize) {
+    let mut one = CpuSet::new();
+    one.set(cpu);
+    sched_setaffinity(None, &one).unwrap_or_else(|error| panic!("CPU {cpu}: {error}"));
+}
+
 /// Runs `work` on this CPU (0 is the first) and goes back to where the thread may run otherwise.
 ///
 /// # Panics
 /// If there is no such CPU.
 pub fn on_cpu<T>(cpu: usize, work: impl FnOnce() -> T) -> T {
     let before = sched_getaffinity(None).unwrap_or_else(|error| panic!("affinity: {error}"));
-    let mut one = CpuSet::new();
-    one.set(cpu);
-    sched_setaffinity(None, &one).unwrap_or_else(|error| panic!("CPU {cpu}: {error}"));
+    stay_on_cpu(cpu);
     let result = work();
     sched_setaffinity(None, &before).unwrap_or_else(|error| panic!("affinity: {error}"));
     result

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use limiter_tests::frame::Frame;
-use limiter_tests::program::{Action, Program, differences};
+use limiter_tests::program::{Action, Program, differences, on_cpu};
 use limiter_tests::require;
 use limiter_tests::require::cpus;
 
@@ -95,10 +95,12 @@ fn no_packet_sees_half_of_a_policy_while_another_thread_applies_the_next() {
     let sent = thread::scope(|scope| {
         let sender = scope.spawn(|| {
             let mut sent = 0;
-            while !stop.load(Ordering::Relaxed) {
-                let _ = runner.passes(&frame, 100);
-                sent += 100;
-            }
+            on_cpu(1, || {
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = runner.passes(&frame, 100);
+                    sent += 100;
+                }
+            });
             sent
         });
         for _ in 0..50 {

@@ -17,7 +17,7 @@ use crate::process::tool;
 pub(super) const CONSOLE: &str = "console.log";
 
 /// Every test has the program verified anew, which takes seconds under emulation on old kernels.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// What a guest left behind.
 pub(super) struct Run {
