@@ -18,8 +18,9 @@ pub(super) const INITRAMFS: &str = "initramfs";
 /// Before the tests' exit status, on the second serial port.
 pub(super) const VERDICT: &str = "verdict";
 
-/// The first process. The verdict has a serial port of its own: a kernel that panics also ends the
-/// machine with success.
+/// The first process. Tests run one at a time: while one has its program put into the kernel's XDP
+/// dispatcher, which is code that is rewritten, an emulated CPU that runs another's can trip over it. The
+/// verdict has a serial port of its own: a kernel that panics also ends the machine with success.
 fn init(filters: &str) -> String {
     format!(
         r#"#!/bin/busybox sh
@@ -30,7 +31,7 @@ busybox mount -t sysfs sys /sys
 busybox mount -t bpf bpf /sys/fs/bpf
 for module in /modules/*; do busybox insmod $module || echo "insmod $module failed"; done
 cd /tmp
-LIMITER_STRICT=1 /kernel-tests --test-threads=2 --show-output --color=never {filters}
+LIMITER_STRICT=1 /kernel-tests --test-threads=1 --show-output --color=never {filters}
 echo "{VERDICT} $?" > /dev/ttyS1
 busybox poweroff -f
 "#
