@@ -206,8 +206,9 @@ impl Taken {
     }
 }
 
+/// The lower half of a packed number.
 #[inline(always)]
-const fn low(number: u64) -> u32 {
+pub(crate) const fn low(number: u64) -> u32 {
     #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
     let low = number as u32;
     low

@@ -449,8 +449,8 @@ impl RuleEntry {
     }
 }
 
-/// One slot of map `ADDRESSES`: whose word lies in the same place of the table. Written at insertion,
-/// without a lock, so it is believed only if it hashes back to the word it lies beside.
+/// One slot of map `ADDRESSES`: whose word lies in the same place of the table. Written once a key
+/// is worth it ([`RuleEntry::known_from`], when it gets hot, when it is refused), without a lock, so it is believed only if it hashes back to the word it lies beside.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressEntry {

@@ -10,6 +10,8 @@ pub mod border;
 pub mod bucket;
 pub mod clock;
 pub mod counters;
+#[cfg(any(test, feature = "doubles"))]
+pub mod doubles;
 pub mod frame;
 pub mod hash;
 pub mod judge;

@@ -1,6 +1,7 @@
 //! What a packet asks of each pool it draws from: enough for itself, or a chunk for those like it that
 //! will follow on the same CPU.
 
+use crate::border::low;
 use crate::layout::RuleEntry;
 use crate::quantum::Quantum;
 
@@ -26,13 +27,6 @@ impl Want {
                 | (one.0 as u64 & 0xff) << 48
                 | (chunk.0 as u64 & 0xff) << 56,
         )
-    }
-
-    /// For one packet of this length that has nothing yet.
-    #[inline(always)]
-    #[must_use]
-    pub const fn packet(length: u32) -> Self {
-        Self::new((1, length), (1, length))
     }
 
     /// The same with the chunk as what must be had.
@@ -83,13 +77,6 @@ const fn cap(bytes: u32) -> u32 {
     if bytes > MAX_BYTES { MAX_BYTES } else { bytes }
 }
 
-#[inline(always)]
-const fn low(number: u64) -> u32 {
-    #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
-    let low = number as u32;
-    low
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,9 +88,9 @@ mod tests {
     fn amounts_come_back() {
         let want = Want::new((1, 1_514), (64, 96_896));
         assert_eq!((want.least(), want.more()), ((1, 1_514), (64, 96_896)));
-        assert_eq!(want.one(), Want::packet(1_514));
+        assert_eq!(want.one(), Want::new((1, 1_514), (1, 1_514)));
         assert_eq!(want.chunk(), Want::new((64, 96_896), (64, 96_896)));
-        assert_eq!(Want::packet(u32::MAX).least(), (1, MAX_BYTES));
+        assert_eq!(Want::new((1, u32::MAX), (1, u32::MAX)).least(), (1, MAX_BYTES));
     }
 
     #[test]

@@ -87,13 +87,6 @@ impl Word {
         self.0 >> FINGERPRINT_SHIFT == fingerprint.0
     }
 
-    /// Whose word it is: [`Fingerprint::get`], or 0.
-    #[inline(always)]
-    #[must_use]
-    pub const fn fingerprint(self) -> u64 {
-        self.0 >> FINGERPRINT_SHIFT
-    }
-
     /// The end's low 18 bits.
     #[inline(always)]
     #[must_use]

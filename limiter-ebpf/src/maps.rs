@@ -5,7 +5,7 @@
 //! | META | – | daemon | program | – |
 //! | POLICY, CLASSIFIER, SETS, RULES | generation, place | daemon, idle half only | program | refused by the compiler |
 //! | TABLE | bucket | program | program, daemon | the coldest key of a bucket goes; else `crowded` |
-//! | ADDRESSES | bucket | program, at insertion | daemon | as TABLE |
+//! | ADDRESSES | bucket | program, once a key is worth it | daemon | as TABLE |
 //! | TICKETS | hash of key and set, per CPU | program | program | who comes last has it |
 //! | COUNTERS | row, per CPU | program | daemon | – |
 //! | REGISTRY | counter row | daemon | daemon | the row retired longest is used again |

@@ -1,6 +1,8 @@
 //! The test kit: what kernel, namespace and daemon tests (and `cargo xtask demo`) need to set up real
 //! conditions and take them down again. It must not know how limiter works inside.
 
+#[cfg(feature = "kernel")]
+pub mod bpf;
 pub mod frame;
 pub mod net;
 pub mod owner;

@@ -11,6 +11,8 @@ mod veth;
 mod xdp;
 
 pub use cpu::on_cpu;
+#[cfg(feature = "kernel")]
+pub(crate) use cpu::pin;
 pub use frames::FrameSocket;
 pub use namespace::{Handle, Namespace};
 pub use queues::queue_packets;

@@ -4,7 +4,6 @@
 mod ready;
 mod run;
 mod spray;
-mod sys;
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

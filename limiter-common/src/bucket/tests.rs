@@ -1,37 +1,12 @@
-use std::cell::RefCell;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::clock::{Tick, WindowLength};
+use crate::doubles::Plain;
 use crate::key::Level;
 use crate::word::{Fingerprint, MAX_VALUE};
-
-/// Eight words and one thread.
-#[derive(Default)]
-struct Plain(RefCell<[Word; 8]>);
-
-impl Default for Word {
-    fn default() -> Self {
-        Self::EMPTY
-    }
-}
-
-impl Bucket for Plain {
-    fn load(&self, slot: u32) -> Word {
-        self.0.borrow()[slot as usize]
-    }
-
-    fn exchange(&self, slot: u32, old: Word, new: Word) -> bool {
-        let word = &mut self.0.borrow_mut()[slot as usize];
-        let same = *word == old;
-        if same {
-            *word = new;
-        }
-        same
-    }
-}
 
 fn window(ticks: u32) -> WindowLength {
     WindowLength::from_ticks(ticks).unwrap()

@@ -1,6 +1,7 @@
 //! Filling a source's ticket from all pools of a packet.
 
-use super::{Maps, Notes, Open, level};
+use super::open::{Open, add};
+use super::{Maps, Notes, level};
 use crate::border::{Drawn, Space, Subject, Taken};
 use crate::hash::KeyHash;
 use crate::key::{Level, Source};
@@ -27,7 +28,7 @@ pub fn fill(maps: impl Maps, notes: &'static Notes, now: u64, length: u32) -> Ta
     if taken.why().is_some() {
         return open.refuse(maps, taken, notes);
     }
-    open.add(granted(taken, want), notes);
+    add(open.ticket, open.set, granted(taken, want), notes);
     open.ticket.spend(1, length);
     taken
 }

@@ -2,7 +2,8 @@
 //! total before them. What a loop comes to goes through [`Notes::forget`]: the verifier would follow each
 //! way to come to it.
 
-use super::{Maps, Notes, Open, pool};
+use super::open::{Open, add};
+use super::{Maps, Notes, pool};
 use crate::border::{Drawn, Space, Subject, Taken, Why};
 use crate::bucket::Room;
 use crate::key::Level;
@@ -20,7 +21,7 @@ pub(super) fn source_look(
     want: Want,
 ) -> Space {
     if set.limits(Level::Source) {
-        look(maps, notes, set, Level::Source, want.0)
+        look(maps, notes, set, Level::Source, want)
     } else {
         Space::MORE
     }
@@ -71,7 +72,7 @@ pub(super) fn coarse_look(
         Cover::Enough => Space::MORE,
         Cover::Refused(taken) => Space::new(Room::None, taken.place()),
         Cover::Lacks(lacks) => {
-            let space = look(maps, notes, set, level, notes.forget(lacks.0));
+            let space = look(maps, notes, set, level, Want(notes.forget(lacks.0)));
             if space.room() == Room::None {
                 open.refuse(maps, Taken::refused(Why::NoRoom, level, space.place()), notes);
             }
@@ -104,8 +105,7 @@ pub(super) fn coarse_draw(
     let lacks = Want(notes.forget(lacks.0));
     let drawn = maps.draw_level(level, lacks);
     if drawn.complete() {
-        let end = notes.end_of(set.window()).unix_nanos();
-        ticket.add(lacks.least(), set.byte_shift(), end);
+        add(ticket, set, lacks.least(), notes);
     }
     drawn
 }
@@ -128,9 +128,9 @@ pub(super) fn coarse_spend(
 }
 
 #[inline(always)]
-fn look(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: u64) -> Space {
+fn look(maps: impl Maps, notes: &'static Notes, set: &RuleSet, level: Level, want: Want) -> Space {
     let name = pool::name(Subject(notes.subject.get()).generation(), level as u32);
-    Space(notes.forget_half(room_each(set, |place| maps.look(name | place, Want(want))).0))
+    Space(notes.forget_half(room_each(set, |place| maps.look(name | place, want)).0))
 }
 
 /// Draws from all pools of the level, or from none.

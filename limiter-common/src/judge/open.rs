@@ -80,13 +80,12 @@ impl Open {
         }
         taken
     }
+}
 
-    /// Adds what was granted.
-    #[inline(always)]
-    pub fn add(&mut self, amount: (u32, u32), notes: &Notes) {
-        let end = notes.end_of(self.set.window());
-        self.ticket.add(amount, self.set.byte_shift(), end.unix_nanos());
-    }
+/// Adds what was granted for a set of rules to a ticket for it.
+#[inline(always)]
+pub(super) fn add(ticket: &mut Ticket, set: &RuleSet, amount: (u32, u32), notes: &Notes) {
+    ticket.add(amount, set.byte_shift(), notes.end_of(set.window()).unix_nanos());
 }
 
 /// The number of a level's ticket at a place: any number; at the total level a set's.

@@ -279,5 +279,5 @@ proptest! {
 fn a_refused_prefix_covers_nobody() {
     let mut ticket = ticket(0, 0, None);
     ticket.refuse(refusal(5), 0, NOW + SECOND);
-    assert_eq!(ticket.cover(Want::packet(60), 60, None), Cover::Refused(refusal(5)));
+    assert_eq!(ticket.cover(Want::new((1, 60), (1, 60)), 60, None), Cover::Refused(refusal(5)));
 }

@@ -11,8 +11,7 @@ use anyhow::{Context, Result};
 use aya::programs::{Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use limiter_common::layout::map;
-
-use crate::sys;
+use limiter_tests::bpf;
 
 /// Which sources the wrapper gives packets.
 #[derive(Clone, Copy)]
@@ -162,6 +161,6 @@ pub(crate) fn wrapper(sources: Sources, target: impl AsFd) -> Result<(OwnedFd, O
     let aya::maps::Map::ProgramArray(table) = table else {
         anyhow::bail!("`TARGET` holds no programs");
     };
-    sys::set_program(table.fd(), target).context("can't chain the program under test")?;
+    bpf::set_program(table.fd(), target).context("can't chain the program under test")?;
     Ok((wrapper, table.fd().as_fd().try_clone_to_owned()?))
 }

@@ -11,7 +11,6 @@ mod rounds;
 mod scenario;
 mod setup;
 mod stack;
-mod sys;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Barrier;
 
 use anyhow::{Context, Result, anyhow};
+use limiter_tests::bpf;
 use limiter_tests::net::on_cpu;
 use rustix::time::{ClockId, clock_gettime};
-
-use crate::sys;
 
 /// A program to run on a CPU.
 pub(crate) struct Runner {
@@ -36,7 +35,7 @@ fn timed(runner: &Runner, frame: &[u8], packets: u32, start: &Barrier) -> Result
     let measured = on_cpu(runner.cpu, || {
         start.wait();
         let before = cpu_time();
-        sys::test_run(runner.program.as_fd(), frame, packets).map(|_| cpu_time() - before)
+        bpf::test_run(runner.program.as_fd(), frame, packets).map(|_| cpu_time() - before)
     })?;
     Ok(measured.context("test-run")? / f64::from(packets))
 }

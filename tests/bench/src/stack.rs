@@ -4,15 +4,14 @@
 use std::os::fd::AsFd;
 
 use anyhow::{Context, Result};
-
-use crate::sys;
+use limiter_tests::bpf;
 
 /// To this the oldest kernel rounds up each function's stack.
 const STEP: u32 = 32;
 
 /// Bytes of stack in the deepest chain of calls.
 pub(crate) fn bytes(program: impl AsFd) -> Result<u32> {
-    let raw = sys::instructions(program).context("reading the program back")?;
+    let raw = bpf::instructions(program).context("reading the program back")?;
     let code: Vec<Instruction> = raw.into_iter().map(Instruction::from).collect();
     Ok(deepest(&code, 0))
 }

@@ -3,10 +3,9 @@
 
 mod opinion;
 
-use std::cell::Cell;
-
-use limiter_common::frame::{Frame, MAX_OFFSET};
-use limiter_common::packet::{Fault, Kind, Parsed};
+use limiter_common::doubles::{Recorder, forges_nothing};
+use limiter_common::frame::MAX_OFFSET;
+use limiter_common::packet::{Fault, Parsed};
 use limiter_common::parse::{MAX_EXTENSION_HEADERS, MAX_VLAN_TAGS, parse};
 
 use opinion::Opinion;
@@ -21,7 +20,7 @@ const ETHER_TYPE: usize = 12;
 /// # Panics
 /// If the parser does anything that it must not.
 pub fn run(frame: &[u8]) {
-    let recorder = Recorder { bytes: frame, farthest: Cell::new(0), reads: Cell::new(0) };
+    let recorder = Recorder::new(frame);
     let parsed = parse(&recorder);
     assert!(recorder.farthest.get() <= MAX_OFFSET, "reads at {}", recorder.farthest.get());
     assert!(recorder.reads.get() <= MOST_READS, "{} reads", recorder.reads.get());
@@ -29,37 +28,6 @@ pub fn run(frame: &[u8]) {
     Opinion::of(frame).check(&parsed);
     a_tag_changes_nothing(frame, &parsed);
     more_bytes_change_nothing_but_a_cut(frame, &parsed);
-}
-
-/// Notes how far the parser reaches and how often it reads.
-struct Recorder<'a> {
-    bytes: &'a [u8],
-    farthest: Cell<usize>,
-    reads: Cell<usize>,
-}
-
-impl Frame for Recorder<'_> {
-    type Report = Parsed;
-
-    fn report(&self, parsed: Parsed) -> Parsed {
-        parsed
-    }
-
-    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
-        self.farthest.set(self.farthest.get().max(offset));
-        self.reads.set(self.reads.get() + 1);
-        self.bytes.read(offset)
-    }
-}
-
-/// Nobody may learn a port or a kind from a frame whose headers aren't whole.
-fn forges_nothing(parsed: &Parsed) -> bool {
-    match parsed {
-        Parsed::Fault(_, Some(packet)) => {
-            packet.destination_port.is_none() && packet.kind == Kind::Other
-        }
-        _ => true,
-    }
 }
 
 /// `etherparse` reads three tags, limiter four; so the fourth and the fifth are tried here.

@@ -14,7 +14,8 @@ pub fn on_cpu<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> Result<T>
     })
 }
 
-fn pin(cpu: usize) -> Result<()> {
+/// Keeps the calling thread, and those it will start, on this CPU.
+pub(crate) fn pin(cpu: usize) -> Result<()> {
     let mut only = CpuSet::new();
     only.set(cpu);
     sched_setaffinity(None, &only)

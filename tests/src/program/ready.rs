@@ -9,7 +9,7 @@ use std::thread;
 
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::sys::owned;
+use crate::bpf::owned;
 
 const LINK_CREATE: libc::c_int = 28;
 const ATTACH_XDP: u32 = 37;

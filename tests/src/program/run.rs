@@ -1,10 +1,11 @@
 //! `BPF_PROG_TEST_RUN` (kernel 4.12; frames above one page: 5.18), and the choice of the CPU it runs on.
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
-use super::sys;
+use crate::bpf;
+use crate::net::pin;
 
 /// What the program wants done with the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,46 +18,14 @@ pub enum Action {
     Other(u32),
 }
 
-/// `struct { … } test` of `union bpf_attr`, as far as kernels since 5.18 read it.
-#[repr(C)]
-#[derive(Default)]
-struct Attributes {
-    program: u32,
-    answer: u32,
-    size_in: u32,
-    size_out: u32,
-    data_in: u64,
-    data_out: u64,
-    repeat: u32,
-    duration: u32,
-    context_size_in: u32,
-    context_size_out: u32,
-    context_in: u64,
-    context_out: u64,
-    flags: u32,
-    cpu: u32,
-    batch: u32,
-    padding: u32,
-}
-
-const BPF_PROG_TEST_RUN: libc::c_int = 10;
-
 pub(super) fn once(program: BorrowedFd<'_>, frame: &[u8]) -> Action {
     repeated(program, frame, 1)
 }
 
 /// The same frame `times` times (above 0), in one call; the answer to the last one.
 pub(super) fn repeated(program: BorrowedFd<'_>, frame: &[u8], times: u32) -> Action {
-    let mut attributes = Attributes {
-        program: program.as_raw_fd().unsigned_abs(),
-        size_in: u32::try_from(frame.len()).unwrap_or(u32::MAX),
-        data_in: frame.as_ptr() as u64,
-        repeat: times,
-        ..Attributes::default()
-    };
-    let ran = sys::bpf(BPF_PROG_TEST_RUN, &mut attributes);
-    assert!(ran.is_ok(), "test run of {} bytes: {ran:?}", frame.len());
-    match attributes.answer {
+    let answer = bpf::test_run(program, frame, times);
+    match answer.unwrap_or_else(|error| panic!("test run of {} bytes: {error}", frame.len())) {
         1 => Action::Drop,
         2 => Action::Pass,
         other => Action::Other(other),
@@ -68,9 +37,7 @@ pub(super) fn repeated(program: BorrowedFd<'_>, frame: &[u8], times: u32) -> Act
 /// # Panics
 /// If there is no such CPU.
 pub(super) fn stay_on_cpu(cpu: usize) {
-    let mut one = CpuSet::new();
-    one.set(cpu);
-    sched_setaffinity(None, &one).unwrap_or_else(|error| panic!("CPU {cpu}: {error}"));
+    pin(cpu).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Runs `work` on this CPU (0 is the first) and goes back to where the thread may run otherwise.

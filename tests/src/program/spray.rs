@@ -7,10 +7,9 @@ use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
 
 use super::ready::Ready;
 use super::run;
-use super::sys::{bpf, owned};
+use crate::bpf::{owned, set_program};
 
 const MAP_CREATE: libc::c_int = 0;
-const MAP_UPDATE: libc::c_int = 2;
 const PROGRAM_LOAD: libc::c_int = 5;
 const TYPE_ARRAY: u32 = 2;
 const TYPE_PROGRAM_ARRAY: u32 = 3;
@@ -41,7 +40,7 @@ impl Spray {
     pub(super) fn before(program: BorrowedFd<'_>) -> io::Result<Self> {
         let count = map(TYPE_ARRAY, 8)?;
         let next = map(TYPE_PROGRAM_ARRAY, 4)?;
-        put(&next, program)?;
+        set_program(&next, program)?;
         let program = load(&instructions(&count, &next))?;
         let _ready = Ready::keep(program.as_fd())?;
         Ok(Self { program, _ready, _count: count, _next: next })
@@ -108,27 +107,6 @@ struct MapAttributes {
 
 fn map(kind: u32, value_size: u32) -> io::Result<OwnedFd> {
     owned(MAP_CREATE, &mut MapAttributes { kind, key_size: 4, value_size, entries: 1 })
-}
-
-#[repr(C)]
-struct UpdateAttributes {
-    map: u32,
-    padding: u32,
-    key: u64,
-    value: u64,
-    flags: u64,
-}
-
-fn put(map: &OwnedFd, program: BorrowedFd<'_>) -> io::Result<()> {
-    let (key, value) = (0_u32, program.as_raw_fd());
-    let mut attributes = UpdateAttributes {
-        map: map.as_raw_fd().unsigned_abs(),
-        padding: 0,
-        key: (&raw const key).expose_provenance() as u64,
-        value: (&raw const value).expose_provenance() as u64,
-        flags: 0,
-    };
-    bpf(MAP_UPDATE, &mut attributes).map(drop)
 }
 
 /// As far as kernels since 4.17 read it; `name` stays empty.

@@ -1,7 +1,5 @@
 //! Frames that end anywhere, and frames of any bytes at all.
 
-use std::cell::Cell;
-
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -9,8 +7,9 @@ use super::bytes::{
     LINK_LOCAL, SYN, authentication, ethernet, extension, fragment, icmpv6, ipv4, ipv4_with, ipv6,
     ipv6_from, tagged, tcp, udp,
 };
-use crate::frame::{Frame, MAX_OFFSET};
-use crate::packet::{Fault, Kind, Parsed};
+use crate::doubles::{Recorder, forges_nothing};
+use crate::frame::MAX_OFFSET;
+use crate::packet::{Fault, Parsed};
 use crate::parse::parse;
 
 /// Frames of every shape, each valid to its end.
@@ -30,16 +29,6 @@ fn whole_frames() -> Vec<Vec<u8>> {
         [ethernet(0x86dd), ipv6_from(LINK_LOCAL, 255, 58, &icmpv6(135))].concat(),
         [ethernet(0x86dd), ipv6(60, &vec![extension(60, 0); 9].concat())].concat(),
     ]
-}
-
-/// Nobody may learn a port or a kind from a frame whose headers aren't whole.
-fn forges_nothing(parsed: &Parsed) -> bool {
-    match parsed {
-        Parsed::Fault(_, Some(packet)) => {
-            packet.destination_port.is_none() && packet.kind == Kind::Other
-        }
-        _ => true,
-    }
 }
 
 #[test]
@@ -64,33 +53,6 @@ fn the_address_is_known_as_soon_as_the_ip_header_is_whole() {
             other => panic!("{end}: {other:?}"),
         };
         assert_eq!(address.is_some(), end >= 14 + 40, "{end}");
-    }
-}
-
-/// Notes how far the parser reached and how often it read.
-struct Recorder<'a> {
-    bytes: &'a [u8],
-    farthest: Cell<usize>,
-    reads: Cell<u32>,
-}
-
-impl<'a> Recorder<'a> {
-    fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, farthest: Cell::new(0), reads: Cell::new(0) }
-    }
-}
-
-impl Frame for Recorder<'_> {
-    type Report = Parsed;
-
-    fn report(&self, parsed: Parsed) -> Parsed {
-        parsed
-    }
-
-    fn read<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
-        self.farthest.set(self.farthest.get().max(offset));
-        self.reads.set(self.reads.get() + 1);
-        self.bytes.read(offset)
     }
 }
 

@@ -78,7 +78,7 @@ proptest! {
             let (limit, _) = host.limits(*rule, level_of(*key));
             prop_assert!(*passed <= limit, "rule {rule}, {key:?}: {passed} of {limit}");
         }
-        for ((rule, key, _), claimed) in host.claimed.borrow().iter() {
+        for ((rule, key, _), claimed) in host.claimed().iter() {
             let (_, limit) = host.limits(*rule, level_of(*key));
             prop_assert!(*claimed <= limit, "rule {rule}, {key:?}: {claimed} of {limit}");
         }
@@ -99,7 +99,7 @@ proptest! {
             }
         }
         let passed = host.passed.borrow();
-        for (pool, claimed) in host.claimed.borrow().iter() {
+        for (pool, claimed) in host.claimed().iter() {
             let passed = passed.get(pool).copied().unwrap_or(0);
             let idle = claimed - passed;
             let most = if level_of(pool.1) == Level::Source {

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, OwnedFd};
 
 use anyhow::{Context, Result, anyhow, bail};
+use limiter_tests::bpf;
 use limiter_tests::frame::Frame;
 use limiter_tests::net::{End, Namespace, on_cpu, veth};
 use rustix::net::netdevice::name_to_index;
@@ -14,7 +15,6 @@ use rustix::net::{AddressFamily, SocketType, socket};
 use super::guard;
 use super::time::{Took, timed};
 use crate::kernel::{self, Sources};
-use crate::sys;
 
 /// The interfaces.
 const FROM: &str = "from";
@@ -112,7 +112,7 @@ impl Stage {
             .build();
         let before = self.received()?;
         let inject = || {
-            timed(self.cpu, || sys::send_live(generator.as_fd(), &frame, self.interface, frames))
+            timed(self.cpu, || bpf::send_live(generator.as_fd(), &frame, self.interface, frames))
         };
         let (injected, took) = self.sender.run(|| on_cpu(self.cpu, inject))??;
         injected.context("injecting frames")?;

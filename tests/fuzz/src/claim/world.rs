@@ -1,11 +1,10 @@
 //! The bucket, the clock and the ledger; after each step, bucket and ledger have to agree on all.
 
-use std::cell::RefCell;
-
 use limiter_common::bucket::{
     Ask, Bucket, Claim, Place, Room, attempt, clear_dead, find, life, look, refund,
 };
 use limiter_common::clock::{Tick, WindowLength};
+use limiter_common::doubles::Plain;
 use limiter_common::word::{END_MASK, Fingerprint, Heat, RESERVED, Word};
 
 use super::ledger::{Entry, Ledger};
@@ -18,24 +17,6 @@ const HOUR: u64 = 36_000;
 const SLOTS: usize = 8;
 /// A chunk is granted where four of it are left.
 pub(super) const SHARE: u32 = 2;
-
-/// Eight words and one thread.
-struct Plain(RefCell<[Word; SLOTS]>);
-
-impl Bucket for Plain {
-    fn load(&self, slot: u32) -> Word {
-        self.0.borrow()[slot as usize]
-    }
-
-    fn exchange(&self, slot: u32, old: Word, new: Word) -> bool {
-        let word = &mut self.0.borrow_mut()[slot as usize];
-        let same = *word == old;
-        if same {
-            *word = new;
-        }
-        same
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Rule {
@@ -56,7 +37,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new(rules: [(WindowLength, u32); 2], early: u64) -> Self {
         Self {
-            bucket: Plain(RefCell::new([Word::EMPTY; SLOTS])),
+            bucket: Plain::default(),
             ledger: Ledger::default(),
             rules: rules.map(|(window, limit)| Rule { window, limit }),
             now: WRAP - early,

@@ -1,8 +1,8 @@
-//! The calls of bpf(2) that the loader doesn't offer in the form needed here: running a program many
-//! times over, and putting a program into another's table. All `unsafe` of the bench is in this file.
+//! bpf(2), for what tests and bench ask of the kernel directly: the calls that the loader doesn't offer, or
+//! not in the form needed.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// `struct { … } test` of `union bpf_attr`, as far as kernels since 5.18 read it.
 #[repr(C)]
@@ -59,7 +59,7 @@ struct ProgramInfo {
 const INSTRUCTION: usize = 8;
 
 /// The program's instructions as the verifier left them.
-pub(crate) fn instructions(program: impl AsFd) -> io::Result<Vec<[u8; INSTRUCTION]>> {
+pub fn instructions(program: impl AsFd) -> io::Result<Vec<[u8; INSTRUCTION]>> {
     let mut buffer: Vec<[u8; INSTRUCTION]> = Vec::new();
     // First it tells the length, then it fills the buffer.
     for _ in 0..2 {
@@ -82,13 +82,13 @@ pub(crate) fn instructions(program: impl AsFd) -> io::Result<Vec<[u8; INSTRUCTIO
     Ok(std::hint::black_box(buffer))
 }
 
-const OBJ_GET_INFO_BY_FD: libc::c_long = 15;
-const MAP_UPDATE_ELEM: libc::c_long = 2;
-const PROG_TEST_RUN: libc::c_long = 10;
+const OBJ_GET_INFO_BY_FD: libc::c_int = 15;
+const MAP_UPDATE_ELEM: libc::c_int = 2;
+const PROG_TEST_RUN: libc::c_int = 10;
 
 /// Runs a program on this frame `repeat` times, on the calling thread's CPU. The program sees its own
 /// changes of the frame again. The answer to the last frame.
-pub(crate) fn test_run(program: impl AsFd, frame: &[u8], repeat: u32) -> io::Result<u32> {
+pub fn test_run(program: impl AsFd, frame: &[u8], repeat: u32) -> io::Result<u32> {
     let mut attr = TestRun {
         program: number(&program),
         size_in: u32::try_from(frame.len()).map_err(io::Error::other)?,
@@ -119,12 +119,7 @@ const BATCH: u32 = 64;
 
 /// Runs a program on this many copies of a frame that come in, as far as it can tell, by this interface
 /// of the calling thread's network namespace; what it redirects is sent.
-pub(crate) fn send_live(
-    program: impl AsFd,
-    frame: &[u8],
-    interface: u32,
-    frames: u32,
-) -> io::Result<()> {
+pub fn send_live(program: impl AsFd, frame: &[u8], interface: u32, frames: u32) -> io::Result<()> {
     let size = u32::try_from(frame.len()).map_err(io::Error::other)?;
     let context = Context { data_end: size, ingress: interface, ..Context::default() };
     let mut attr = TestRun {
@@ -138,11 +133,11 @@ pub(crate) fn send_live(
         batch: BATCH,
         ..TestRun::default()
     };
-    bpf(PROG_TEST_RUN, &mut attr)
+    bpf(PROG_TEST_RUN, &mut attr).map(drop)
 }
 
 /// Puts a program into the first place of a table of programs.
-pub(crate) fn set_program(table: impl AsFd, program: impl AsFd) -> io::Result<()> {
+pub fn set_program(table: impl AsFd, program: impl AsFd) -> io::Result<()> {
     let (key, value) = (0_u32, number(&program));
     let mut attr = MapUpdate {
         map: number(&table),
@@ -151,7 +146,7 @@ pub(crate) fn set_program(table: impl AsFd, program: impl AsFd) -> io::Result<()
         value: (&raw const value).expose_provenance() as u64,
         flags: 0,
     };
-    bpf(MAP_UPDATE_ELEM, &mut attr)
+    bpf(MAP_UPDATE_ELEM, &mut attr).map(drop)
 }
 
 /// A descriptor as bpf(2) wants it; open ones are never negative.
@@ -159,10 +154,19 @@ fn number(fd: &impl AsFd) -> u32 {
     fd.as_fd().as_raw_fd().unsigned_abs()
 }
 
-fn bpf<A>(command: libc::c_long, attr: &mut A) -> io::Result<()> {
-    // SAFETY: `attr` is one of the structures above, which begin like the kernel's `bpf_attr` for the
-    // command; the kernel takes the missing rest as zeros. Every pointer in it is to a live value of the
-    // caller of at least the size the kernel uses.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attr, size_of::<A>()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+/// One call; `attributes` begin as the kernel's `bpf_attr` does for this command.
+pub(crate) fn bpf<A>(command: libc::c_int, attributes: &mut A) -> io::Result<libc::c_long> {
+    // SAFETY: the attributes outlive the call and are of the size told; the kernel takes the missing rest
+    // as zeros. Every pointer in them is to something that the caller keeps alive, of at least the size
+    // the kernel uses; it writes to the attributes alone.
+    let result =
+        unsafe { libc::syscall(libc::SYS_bpf, command, &raw mut *attributes, size_of::<A>()) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same for a command that answers with a new descriptor.
+pub(crate) fn owned<A>(command: libc::c_int, attributes: &mut A) -> io::Result<OwnedFd> {
+    let number = i32::try_from(bpf(command, attributes)?).map_err(io::Error::other)?;
+    // SAFETY: a new descriptor that nobody else knows of.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
