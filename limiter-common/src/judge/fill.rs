@@ -49,7 +49,8 @@ fn take(maps: impl Maps, notes: &'static Notes, set: &'static RuleSet, want: Wan
     let hash = |level| KeyHash::of(meta.seed(), source.key(level));
     let hashes = [KeyHash(meta.total), hash(Level::Prefix), hash(Level::Source)];
     touch(maps, set, hashes[2]);
-    if !level::has_prefix_ticket(maps, notes, set) {
+    level::find_ticket(maps, notes, set, Level::Total);
+    if !level::find_ticket(maps, notes, set, Level::Prefix) {
         touch(maps, set, hashes[1]);
     }
     // Not as a loop: the verifier wants to see the places as constants.

@@ -2,7 +2,7 @@
 //! total before them. What a loop comes to goes through [`Notes::forget`]: the verifier would follow each
 //! way to come to it.
 
-use super::open::{Open, add};
+use super::open::{Open, add, holder};
 use super::{Maps, Notes, pool};
 use crate::border::{Drawn, Space, Subject, Taken, Why};
 use crate::bucket::Room;
@@ -35,15 +35,24 @@ pub(super) fn source_draw(maps: impl Maps, set: &RuleSet, want: Want) -> Drawn {
 /// In the notes as a level's room: nothing has to be drawn; the ticket has enough, or no rule limits it.
 const ENOUGH: u32 = u32::MAX;
 
-/// Whether this CPU has a ticket for the packet's prefix, if one is needed.
+/// Finds the packet's ticket for its prefix or total, and notes it; whether it is this CPU's already, or none
+/// is needed.
 #[inline(always)]
-pub(super) fn has_prefix_ticket(maps: impl Maps, notes: &'static Notes, set: &RuleSet) -> bool {
+pub(super) fn find_ticket(
+    maps: impl Maps,
+    notes: &'static Notes,
+    set: &RuleSet,
+    level: Level,
+) -> bool {
     let (source, subject) = (notes.source.get(), Subject(notes.subject.get()));
-    if !set.limits(Level::Prefix) {
+    if !set.limits(level) {
         return true;
     }
-    match Open::find(maps, source, Level::Prefix, subject, notes.now.get()) {
-        Some(open) => open.ticket.holds(open.holder, open.moment),
+    match Open::find(maps, source, level, subject, notes.now.get()) {
+        Some(open) => {
+            notes.ticket(level as usize).set(open.number);
+            open.ticket.holds(open.holder, open.moment)
+        }
         None => true,
     }
 }
@@ -63,11 +72,11 @@ pub(super) fn coarse_look(
         return Space::MORE;
     }
     let (source, subject) = (notes.source.get(), Subject(notes.subject.get()));
-    let Some(open) = Open::find(maps, source, level, subject, notes.now.get()) else {
+    let (number, holder) = (notes.ticket(level as usize).get(), holder(source, level, subject));
+    let Some(open) = Open::at(maps, number, holder, subject, notes.now.get()) else {
         return Space::MORE;
     };
     let mut open = open.own();
-    notes.ticket(level as usize).set(open.number);
     match open.ticket.cover(want, notes.length.get(), set.byte_shift()) {
         Cover::Enough => Space::MORE,
         Cover::Refused(taken) => Space::new(Room::None, taken.place()),

@@ -44,17 +44,24 @@ impl Open {
         subject: Subject,
         now: u64,
     ) -> Option<Self> {
-        let set = maps.set(subject)?;
-        let key = match level {
-            Level::Source => source,
-            _ => Source::from_bits(subject.family(), source).key(level).bits(),
-        };
-        let holder = Holder::new(key, level, subject);
+        let holder = holder(source, level, subject);
         let place = match level {
             Level::Total => subject.set(),
             _ => ticket_place(seed, &holder),
         };
-        let number = number(level, place, maps.ticket_mask());
+        Self::at(maps, number(level, place, maps.ticket_mask()), holder, subject, now)
+    }
+
+    /// The ticket with this number, for who has found it before.
+    #[inline(always)]
+    pub fn at(
+        maps: impl Maps,
+        number: u32,
+        holder: Holder,
+        subject: Subject,
+        now: u64,
+    ) -> Option<Self> {
+        let set = maps.set(subject)?;
         let ticket = maps.ticket(number)?;
         Some(Self { number, ticket, set, holder, moment: Moment { now, life: set.life() } })
     }
@@ -80,6 +87,16 @@ impl Open {
         }
         taken
     }
+}
+
+/// Whose ticket a source's packet wants at a level.
+#[inline(always)]
+pub(super) fn holder(source: u64, level: Level, subject: Subject) -> Holder {
+    let key = match level {
+        Level::Source => source,
+        _ => Source::from_bits(subject.family(), source).key(level).bits(),
+    };
+    Holder::new(key, level, subject)
 }
 
 /// Adds what was granted for a set of rules to a ticket for it.
